@@ -14,7 +14,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +131,8 @@ async def _ended(stage: Stage, how: str, model: Scripted, held: set[str]) -> str
     await asyncio.wait({reading, hanging}, timeout=BEGIN_S, return_when=asyncio.FIRST_COMPLETED)
     hanging.cancel()
     if not model.hanging.is_set():
-        client.kill()
+        with suppress(ProcessLookupError):  # it has ended by itself
+            client.kill()
         out, err = await reading
         return f"it did not come so far: {(err or out).decode()[-300:]}"
     alive = len(_left(stage, mark))

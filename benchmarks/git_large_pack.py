@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from support.git_project import GitProject
 
 from bowerbird.sandbox.host import SandboxHost
+from bowerbird.sandbox.run.limits import RunLimits
 from bowerbird.sandbox.settings import SandboxSettings
 from bowerbird.workspace import Branch, HistoryRules, Landing, Workspace
 
@@ -34,6 +35,9 @@ du -m .git/objects/pack
 """
 
 
+ROOMY = RunLimits(file_bytes=8 << 30, disk_bytes=32 << 30)
+
+
 def timed(what: str, work: Callable[[], T]) -> T:
     """Do something and print how long it took."""
     begun = time.perf_counter()
@@ -45,10 +49,12 @@ def timed(what: str, work: Callable[[], T]) -> T:
 async def committed(project: GitProject, megabytes: int) -> Branch:
     """Return a branch with one commit of one large file, packed in the sandbox."""
     branch = project.workspace.branch()
-    host = SandboxHost(project.base / "data", SandboxSettings())
+    host = SandboxHost(project.base / "data", SandboxSettings(limits=ROOMY))
     try:
         sandbox = await host.sandbox(branch)
-        ran = await sandbox.run(WORK.format(megabytes=megabytes), env=project.environment("agent"))
+        ran = await sandbox.run(
+            WORK.format(megabytes=megabytes), env=project.environment("agent"), timeout=1200
+        )
         assert ran.exit_code == 0, ran.output
         branch.begin_turn()
     finally:
@@ -80,7 +86,7 @@ def main() -> int:
         said = " ".join(refused.history[0].troubles)
         is_right = "git.max_bytes" in said and (project.root / "a.txt").read_text() == "A\n"
         print(f"    {said}; the file landed: {is_right}")
-        arrived = timed("landing under the limit", lambda: landed(project, branch, 1024 * MIB))
+        arrived = timed("landing under the limit", lambda: landed(project, branch, 2 * given.megabytes * MIB))
         if not arrived.history[0].refs:
             print(f"    nothing arrived: {arrived.history[0].troubles}")
             return 1

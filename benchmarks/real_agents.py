@@ -104,7 +104,7 @@ async def _seen(
     found["tokens"] = first.tokens_used
     found["calls"] = len(model.asked)
     if "mcp_servers" in first.metadata:
-        found["tools lent"] = any("add_up" in json.dumps(body) for _, body in model.asked)
+        found["tools lent"] = "listed" if first.metadata["mcp_servers"].get("listed") else "not asked for"
     found["seconds"] = round(first.execution_time, 1)
     found["changes"] = [first.changes.written, first.changes.deleted] if first.changes else None
     found["workspace untouched"] = (place / "ws/gone.txt").exists() and not (place / "ws/made.txt").exists()

@@ -27,7 +27,10 @@ function compressed(): Plugin {
 
 const ALWAYS = ["", "theme.js", "icon.svg", "icon-192.png", "manifest.webmanifest"];
 /** Pages that are there without a network; the others are fetched when they are opened. */
-const OFFLINE = /src\/(main|chat\/page|chat\/home|chat\/welcome|app\/shared)\.tsx$/;
+const OFFLINE = /src\/(main|app\/start|chat\/page|chat\/home|chat\/welcome|app\/(shared|sign_in))\.tsx$/;
+const START = /src\/app\/start\.tsx$/;
+/** Pages that people come to by a link; `public/theme.js` knows their addresses. */
+const PAGES = { chat: /src\/chat\/page\.tsx$/, review: /src\/review\/page\.tsx$/ };
 const FONTS = /^assets\/(inter|jetbrains-mono)-latin-wght/;
 
 /** Tell the service worker which files are the shell, and give each set of them its version (UI-95). */
@@ -73,14 +76,39 @@ function oneFontForm(): Plugin {
 }
 
 /**
- * The page is not white until a script of 280 kB has run (UI-93): its first words are in the page, and what draws
- * them comes before the scripts. On a phone's network that is a second.
+ * The page is not white until scripts of 280 kB have run (UI-93): its first words are in the page, and what draws
+ * them comes before the scripts. On a phone's network that is a second. What the application is made of is fetched
+ * beside the library that draws it, though it runs after it.
  */
 function paintedFirst(): Plugin {
   const later = (html: string): string => html.replace(/<(script type="module"|link rel="modulepreload")/g, '<$1 fetchpriority="low"');
   return {
     name: "painted-first",
-    transformIndexHtml: { order: "post", handler: (html) => later(html.replace("<!--first-paint-->", firstPaint)) },
+    transformIndexHtml: {
+      order: "post",
+      handler: (html, { bundle = {} }) => {
+        const partsOf = (source: RegExp): string[] => {
+          const parts = new Set<string>();
+          const add = (name: string): void => {
+            const file = bundle[name];
+            if (file?.type !== "chunk" || parts.has(name)) return;
+            parts.add(name);
+            for (const css of file.viteMetadata?.importedCss ?? []) parts.add(css);
+            file.imports.forEach(add);
+          };
+          for (const [name, file] of Object.entries(bundle)) if (file.type === "chunk" && source.test(file.facadeModuleId ?? "")) add(name);
+          return [...parts].filter((name) => !html.includes(name));
+        };
+        const start = partsOf(START);
+        const pages = Object.fromEntries(Object.entries(PAGES).map(([kind, source]) => [kind, partsOf(source).filter((name) => !start.includes(name))]));
+        const links = start.filter((name) => name.endsWith(".js")).map((name) => `  <link rel="modulepreload" crossorigin href="./${name}">\n  `);
+        const whole = html
+          .replace("<!--first-paint-->", firstPaint)
+          .replace('name="bowerbird-pages" content="{}"', `name="bowerbird-pages" content='${JSON.stringify(pages)}'`)
+          .replace("</head>", `${links.join("")}</head>`);
+        return later(whole);
+      },
+    },
   };
 }
 

@@ -34,15 +34,17 @@ async def test_a_spent_limit_is_raised_by_an_owner_at_a_press(
 
 
 async def test_a_spent_limit_can_stop_the_turn(tmp_path: Path, fake: Any, service: ChatService) -> None:
-    """AS-28."""
-    step = {"tools": [{"name": "ls", "input": {}}], "usage": {"input": 10_000, "output": 1_000}}
-    fake.script(step)
+    """AS-28, AS-12: the chat is told, and shown what was changed before."""
+    write = {"name": "write_file", "input": {"path": "a.txt", "content": "x"}}
+    fake.script({"tools": [write], "usage": {"input": 10_000, "output": 1_000}})
     limits = Limits(max_output_tokens=2_000)
     async with chatting(tmp_path, fake, service, settings=changed(session_usd=0.06), limits=limits):
         await service.say("look around")
         shown = await service.wait_text("The limit is reached")
         assert await service.press(shown, "Stop") == "Stopped"
         assert "Stopped by Ann" in shown.text and fake.request_count == 1
+        await service.wait_text("I stopped: the limit of money is reached.")
+        await service.wait_text("1 file changed")
 
 
 async def test_what_nobody_knows_of_a_call_is_asked_in_the_chat(

@@ -34,7 +34,7 @@ def test_what_is_wrong_is_named(errors, text, said):
 
 
 def test_an_undefined_token_is_an_error_only_where_telegram_is_on(place, errors):
-    """CF-5, acceptance 3 of settings."""
+    """CF-5, AS-67, acceptance 3 of settings."""
     assert telegram(place, "token: '${NOPE}'").token is None
     [said, *_] = errors("channels: {telegram: {enabled: true, token: '${NOPE}'}}")
     assert "channels.telegram.token" in said and "NOPE" in said and ":1" in said

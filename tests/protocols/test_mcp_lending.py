@@ -94,7 +94,10 @@ async def test_a_program_calls_what_settings_let_it_and_gets_no_secret(on_stage:
     assert "5" in seen["sum"]["content"][0]["text"] and not seen["sum"].get("isError")
     assert seen["echo"] is None and (seen["other"], seen["away"]) == (401, 404)
     told = answer.metadata["mcp_servers"]
-    assert told["lent"] == ["tracker"] and "nobody can be asked" in told["left_out"]["tracker: echo"]
+    assert (
+        told["lent"] == told["listed"] == ["tracker"]
+        and "nobody can be asked" in told["left_out"]["tracker: echo"]
+    )
     assert any(HEADER in json.dumps(headers) for headers in heard), "it is used outside"
     assert HEADER not in answer.content + json.dumps(answer.metadata) and KEY not in answer.content
     with Workspace(on_stage.root, data_dir=on_stage.ground.data_dir) as workspace:

@@ -263,7 +263,7 @@ def test_usage_is_summed_and_a_budget_set_over_rest_holds(server: TestServer, cl
     rows = client.get("/api/usage", params={"by": "conversation"}).json()["rows"]
     (mine,) = [row for row in rows if row["key"] == conversation]
     assert (mine["calls"], mine["input_tokens"], mine["output_tokens"]) == (1, 1000, 1000)
-    assert mine["cost"] and mine["cost"] > 0
+    assert mine["cost"] and mine["cost"] == mine["known_cost"] > 0
     assert client.get("/api/usage", params={"from": "2001-01-01", "to": "2001-01-02"}).json()["rows"] == []
     limit = {"scope": "session", "key": conversation, "limit_usd": 0.000001}
     assert client.put("/api/budgets", json=limit).json()["limit_usd"] == 0.000001

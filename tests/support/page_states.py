@@ -60,8 +60,9 @@ async def idle(page: Page, _stage: Stage) -> None:
 
 async def open_tools(page: Page, _stage: Stage) -> None:
     await is_idle(page)
-    for at in range(min(3, await page.locator("details.tool summary").count())):
-        await page.locator("details.tool summary").nth(at).click()
+    closed = page.locator("details.tool:not([open]) summary")
+    for _ in range(min(3, await closed.count())):
+        await closed.first.click()
 
 
 async def open_activity(page: Page, _stage: Stage) -> None:

@@ -17,6 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import closing
@@ -68,6 +69,7 @@ class QuickServers:
 
     def __init__(self, *imports: str) -> None:
         self._parent: subprocess.Popen[str] | None = None
+        self._asking = threading.Lock()  # an answer is for whoever asked last
         self._imports = imports
 
     def start(
@@ -78,12 +80,6 @@ class QuickServers:
         Args:
             environment: its own. log: takes what it writes. arguments: more of the command line.
         """
-        if self._parent is None:
-            self._parent = subprocess.Popen(
-                [sys.executable, __file__, *self._imports], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
-                env={**environment, "PYTHONWARNINGS": "error"},
-            )  # fmt: skip
-        assert self._parent.stdin is not None and self._parent.stdout is not None
         with closing(socket.socket()) as probe:
             probe.bind(("127.0.0.1", 0))
             port = int(probe.getsockname()[1])
@@ -93,13 +89,23 @@ class QuickServers:
             "environment": dict(environment),
             "log": str(log),
         }
-        self._parent.stdin.write(json.dumps(wanted) + "\n")
-        server = QuickServer(int(self._parent.stdout.readline()), f"http://127.0.0.1:{port}", log)
+        server = QuickServer(self._forked(wanted, environment), f"http://127.0.0.1:{port}", log)
         deadline = time.monotonic() + HANG_S
         while not _listens(port):
             assert time.monotonic() < deadline, f"the server did not start:\n{log.read_text()}"
             time.sleep(0.02)
         return server
+
+    def _forked(self, wanted: Mapping[str, Any], environment: Mapping[str, str]) -> int:
+        with self._asking:
+            if self._parent is None:
+                self._parent = subprocess.Popen(
+                    [sys.executable, __file__, *self._imports], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                    text=True, bufsize=1, env={**environment, "PYTHONWARNINGS": "error"},
+                )  # fmt: skip
+            assert self._parent.stdin is not None and self._parent.stdout is not None
+            self._parent.stdin.write(json.dumps(wanted) + "\n")
+            return int(self._parent.stdout.readline())
 
     def close(self) -> None:
         """End the process that servers are forked from, and those that are left."""

@@ -17,6 +17,7 @@ from bowerbird.core.errors import WorkspaceError
 from bowerbird.core.timestamps import now_iso
 from bowerbird.workspace.landing.acts import ordered
 from bowerbird.workspace.landing.apply import Applier, Changed, recover, settle_nothing
+from bowerbird.workspace.landing.flushing import Flushing
 from bowerbird.workspace.landing.lock import workspace_lock
 from bowerbird.workspace.landing.record import LandingFolder, LandingRecord, Step
 from bowerbird.workspace.tree.content import Content
@@ -39,12 +40,13 @@ def prepare(
     """Make a landing that brings `wanted` into `root`."""
     folder.create()
     steps: list[Step] = []
-    with Beneath(root) as tree:
+    with Beneath(root) as tree, Flushing() as flushing:
         for path, side in wanted.items():
             before, after = tree.version(path), version_of(side)
-            folder.keep(tree.side(path), before)
-            folder.keep(side, after)
+            folder.keep(tree.side(path), before, flushing)
+            folder.keep(side, after, flushing)
             steps.append(Step(path, before, after))
+        flushing.finish()
     record = LandingRecord(folder.path.name, "land", "b_1", None, "", "", now_iso())
     return record, steps
 
@@ -168,7 +170,7 @@ def test_files_of_others_keep_a_directory(root: Path, folder: LandingFolder) -> 
 
 def test_an_unwritable_record_folder_changes_nothing(root: Path, folder: LandingFolder) -> None:
     record, steps = prepare(root, folder, {b"a": file(b"2")})
-    folder.blob(version_of(file(b"2")).digest or "").unlink()  # pyright: ignore -- a file has a version
+    Path(folder.blob(version_of(file(b"2")).digest or "")).unlink()  # pyright: ignore -- a file has a version
     with (
         Beneath(root) as tree,
         workspace_lock(tree, folder.path.parent),

@@ -20,4 +20,18 @@
   } catch (_) {
     // unreadable: as the application takes it, with the sidebar
   }
+  // What the page at this address is made of is fetched beside the rest, not after it (vite.config.ts).
+  var pages = document.querySelector('meta[name="bowerbird-pages"]');
+  var kind = /\/c\/[^/]+\/diff$/.test(path) ? "review" : /\/c\/[^/]+$/.test(path) ? "chat" : "";
+  var parts = pages && kind ? JSON.parse(pages.getAttribute("content"))[kind] || [] : [];
+  for (var at = 0; at < parts.length; at += 1) {
+    var link = document.createElement("link");
+    var style = /\.css$/.test(parts[at]);
+    link.rel = style ? "preload" : "modulepreload";
+    if (style) link.as = "style";
+    link.crossOrigin = "";
+    link.fetchPriority = "low";
+    link.href = base + "/" + parts[at];
+    document.head.appendChild(link);
+  }
 })();

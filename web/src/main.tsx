@@ -17,10 +17,9 @@ import "./styles/diff.css";
 import "./styles/panels.css";
 import "./styles/pages.css";
 import { createRoot } from "react-dom/client";
-import { App } from "./app/app.tsx";
-import { installWorker } from "./app/push.ts";
 
-const root = document.getElementById("root");
-if (!root) throw new Error("index.html has no #root");
-createRoot(root).render(<App />);
-installWorker();
+const at = document.getElementById("root");
+if (!at) throw new Error("index.html has no #root");
+const root = createRoot(at);
+// The library that draws and the application are two tasks: what a person does meanwhile is answered between them (UI-93).
+void import("./app/start.tsx").then(({ start }) => start(root));

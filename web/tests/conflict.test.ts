@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ConflictPlace, Diff, LandingPlan, Taken } from "../src/api/types.ts";
-import { bothOf, endsOf, lostLines, resultOf, takesOf, undecided } from "../src/state/conflict.ts";
+import { bothOf, carried, endsOf, lostLines, resultOf, takesOf, undecided } from "../src/state/conflict.ts";
 import { hunkData } from "../src/state/hunks.ts";
 import { withMarks } from "../src/state/hidden_marks.ts";
 import { EXCERPT, longChanges } from "../src/state/long_lines.ts";
@@ -27,6 +27,18 @@ test("a landing is asked for once every place is decided", () => {
   assert.equal(resultOf(places[1]!, first), "mine\ntheirs\n");
   assert.equal(resultOf(places[4]!, last), "own\n");
   assert.equal(bothOf({ ours: "no end", theirs: "t" }), "no end\nt");
+});
+
+test("decisions go along with their places; a text whose place is no more is not lost", () => {
+  const both: Taken = { take: "both", text: "" };
+  const own: Taken = { take: "text", text: "own\n" };
+  const moved = [place("same", "new\n"), ...places];
+  assert.deepEqual(carried(places, new Map([[4, own], [1, both]]), moved), { decisions: new Map([[2, both], [5, own]]), lost: [] });
+  const other = [place("conflict", "b\n", "mine now\n", "theirs\n"), places[4]!];
+  assert.deepEqual(carried(places, new Map([[1, own], [4, both]]), other), { decisions: new Map([[1, both]]), lost: ["own\n"] });
+  assert.deepEqual(carried(places, new Map([[1, own], [4, own]]), []), { decisions: new Map(), lost: ["own\n", "own\n"] });
+  const twice = [places[1]!, places[1]!];
+  assert.deepEqual(carried(twice, new Map([[0, own], [1, both]]), twice).decisions, new Map([[0, own], [1, both]]));
 });
 
 test("what the agent's whole file throws away is named, also where nothing conflicts", () => {

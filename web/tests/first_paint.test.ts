@@ -13,7 +13,7 @@ const theme = readFileSync(new URL("../public/theme.js", import.meta.url), "utf8
 function started(pathname: string, kept: Record<string, string> = {}, base = ""): Record<string, string> {
   const dataset: Record<string, string> = {};
   vm.runInNewContext(theme, {
-    document: { documentElement: { dataset }, querySelector: () => ({ getAttribute: () => base }) },
+    document: { documentElement: { dataset }, querySelector: (asked: string) => ({ getAttribute: () => (asked.includes("pages") ? "{}" : base) }) },
     location: { pathname },
     localStorage: { getItem: (key: string) => kept[key] ?? null },
     matchMedia: () => ({ matches: false }),

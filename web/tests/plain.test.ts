@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Entry, ToolEntry } from "../src/state/entries.ts";
-import { activity, stepInWords } from "../src/state/plain.ts";
+import { activity, landingInWords, stepInWords } from "../src/state/plain.ts";
 
 const tool = (name: string, input: Record<string, unknown>, status = "ok"): ToolEntry => ({
   kind: "tool", key: `call:${Math.random()}`, turn: "t", tool: name, input, status, result: null, truncated: false,
@@ -29,4 +29,11 @@ test("the pill counts files, not calls, and only those that were really written"
 test("tests that run are called tests", () => {
   assert.equal(stepInWords(tool("bash", { command: "pytest -q" }, "running")), "Running the tests");
   assert.equal(stepInWords(tool("bash", { command: "ls" })), "Ran a command");
+});
+
+test("a landing is told without the names of records", () => {
+  assert.equal(landingInWords("landed 1 paths as l_01m88"), "1 file is in your folder now.");
+  assert.equal(landingInWords("landed 12 paths as l_01m88"), "12 files are in your folder now.");
+  assert.equal(landingInWords("took l_01m88 back as l_01m89"), "What was kept was taken back.");
+  assert.equal(landingInWords("committed 2 paths on main"), "committed 2 paths on main");
 });

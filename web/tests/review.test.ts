@@ -10,6 +10,7 @@ import {
   flagDetail,
   flagReason,
   gravestFirst,
+  isLandedAlready,
   keptChoice,
   landRequest,
   markReasons,
@@ -198,4 +199,12 @@ test("Markdown is cut only between blocks, and never inside a fence", () => {
   const blocks = splitBlocks(text);
   assert.deepEqual(blocks, ["# One", "Two", "```py\na\n\nb\n```\n\n- x\n\n- y\n\n  z", "end"]);
   assert.equal(blocks.join("\n\n"), text);
+});
+
+test("what others landed meanwhile is no decision of this person", () => {
+  const row = (reason: string) => ({ path: "/a", reason });
+  assert.equal(isLandedAlready({ code: "stale", refused: [] }), true);
+  assert.equal(isLandedAlready({ code: "landing_refused", refused: [row("unchanged"), row("unchanged")] }), true);
+  assert.equal(isLandedAlready({ code: "landing_refused", refused: [row("unchanged"), row("both_modified")] }), false);
+  assert.equal(isLandedAlready({ code: "conflict", refused: [] }), false);
 });

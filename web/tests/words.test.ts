@@ -9,7 +9,7 @@ import { fileMark, keptBeside, hunkChosen, toggled } from "../src/state/review.t
 import type { ChangedFile } from "../src/state/review.ts";
 import { changeOf, pairTraces, Traffic } from "../src/state/traffic.ts";
 import { changedWords, wordEdits } from "../src/state/word_edits.ts";
-import { ago, count, day, dollars, moment, percent, seconds, short, size } from "../src/state/words.ts";
+import { ago, costOf, count, day, dollars, moment, percent, seconds, short, size } from "../src/state/words.ts";
 
 test("numbers are as short as they can be read", () => {
   assert.deepEqual([999, 12_400, 999_499, 999_500, 2_000_000, 150_000].map(short), ["999", "12.4k", "999k", "1M", "2M", "150k"]);
@@ -20,6 +20,13 @@ test("numbers are as short as they can be read", () => {
   assert.deepEqual([-3, 12, 1500, 61_000].map(seconds), ["0 ms", "12 ms", "1.5 s", "1 min 1 s"]);
   assert.match(count(1234, "file", "files"), /^1.?234 files$/);
   assert.equal(count(1, "file", "files"), "1 file");
+});
+
+test("a sum with some calls of unknown price says what the others cost", () => {
+  const row = { calls: 3, cost: null, known_cost: 0.5, unpriced_calls: 1 };
+  assert.equal(costOf(row), "$0.50 + 1 unpriced");
+  assert.equal(costOf({ ...row, unpriced_calls: 3 }), dollars(null));
+  assert.equal(costOf({ calls: 3, cost: 0.5 }), "$0.50");
 });
 
 test("times are said from now, days by their name", () => {

@@ -18,6 +18,7 @@ from bowerbird.server.access import router as access_router
 from bowerbird.server.common.errors import Guard, handle_errors
 from bowerbird.server.common.metrics import Measured
 from bowerbird.server.http.bodies import BodyLimit, Heads
+from bowerbird.server.http.compressed import Compressed
 from bowerbird.server.http.docs_page import router as docs_router
 from bowerbird.server.http.idempotency import Idempotency
 from bowerbird.server.http.pages import lost_page
@@ -46,6 +47,7 @@ def create_server(context: "ServerContext", mounts: "Mapping[str, ASGIApp] | Non
         Middleware(Guard),
         Middleware(Measured, metrics=context.metrics),
         Middleware(Heads),
+        Middleware(Compressed),
         *middleware_for(context),
         Middleware(BodyLimit, in_force=context.in_force),
         Middleware(Idempotency, context=context),

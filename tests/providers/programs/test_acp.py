@@ -8,7 +8,7 @@ from support.abuse import pids_with
 from support.agent_programs import FILES, Stage
 from support.patience import HANG_S, patience
 
-from bowerbird.providers.contract.types import AgentEvent, AgentRequest
+from bowerbird.providers.contract.types import AgentEvent, AgentRequest, MemoryLog
 from bowerbird.providers.programs.acp_client import chosen_option
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -192,3 +192,26 @@ async def test_a_mode_that_reads_only_refuses():
     options = [("a", "allow_once"), ("r", "reject_always")]
     assert chosen_option(options, allow=False) == "r"
     assert chosen_option(options[:1], allow=False) is None
+
+
+async def test_a_session_that_the_program_forgot_goes_on_as_text(on_stage: Stage):
+    """PR-31: Gemini says so with an internal error; that is no reason to fail."""
+    forgets = SPEAKS.replace(
+        """        say("what was said before")
+        send(id=message["id"], result={})
+""",
+        """        send(id=message["id"], error={"code": -32603, "message": "No previous sessions"})
+""",
+    ).replace('        say("loaded " + message["params"]["sessionId"] + " ")\n', "")
+    assert forgets != SPEAKS
+    first = await _over_acp(on_stage, WORKS, session_id="s-forgot")
+    on_stage.program("claude-agent-acp", f"def act():\n    say(text); end('end_turn')\n{forgets}")
+    history = (MemoryLog("user", "the first thing"), MemoryLog("assistant", "done"))
+    second = await on_stage.agent(transport="acp").execute(
+        AgentRequest(
+            "more", session_id="s-forgot", native_session_id=first.metadata["native_session_id"],
+            history=history, timeout=HANG_S,
+        )
+    )  # fmt: skip
+    assert second.error is None and second.metadata["history"] == "text", second
+    assert "the first thing" in second.content and second.content.endswith("more")

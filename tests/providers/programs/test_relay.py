@@ -291,3 +291,15 @@ def test_a_long_line_is_not_kept():
         count.feed(b"data: " + b"x" * (1 << 16))
     count.feed(b'\ndata: {"usage": {"input_tokens": 1}}\n')
     assert count.counted().input_tokens == 1
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_rejected_key_is_a_failure_though_the_program_says_that_all_is_well(on_stage: Stage):
+    """PR-19: Copilot over ACP ends its turn as usual, and has the error as its answer."""
+    async with vendor() as far:
+        far.status = 401
+        body = RETRIES.replace("while True:", "for _ in range(2):") + "result('Error: Authentication failed')"
+        on_stage.program("claude", body)
+        answer = await on_stage.agent(base_url=far.url).execute(AgentRequest("x", timeout=HANG_S))
+        assert answer.metadata["error_type"] == "AgentAuthError", answer
+        assert answer.content == "Error: Authentication failed"

@@ -63,6 +63,19 @@ async def test_what_the_branch_replaced_by_a_directory_stays_replaced(workspace,
     assert await files_of(branch) == {"/old/g": b"g\n"}
 
 
+async def test_what_the_user_added_to_a_replaced_directory_is_named_when_it_lands(workspace, tmp_path):
+    """WS-5: it stays, the branch does not show it, and the person hears of it."""
+    branch = workspace.branch()
+    await branch.delete("old", recursive=True)
+    await branch.write_file("old/g", "g\n")
+    write_tree(tmp_path / "ws", {"old/u": "user\n"})
+    (note,) = branch.land().history[0].notes
+    assert note.startswith("old/u: added since to a directory that the branch replaced; it stays")
+    assert (tmp_path / "ws/old/u").read_text() == "user\n"
+    await branch.write_file("elsewhere", "x\n")
+    assert not branch.land().history
+
+
 async def test_a_file_or_link_of_the_user_in_the_place_of_that_directory_shows_nothing(workspace, tmp_path):
     """WS-5: a link at that name leads no look outside."""
     write_tree(tmp_path / "elsewhere", {"secret": "s\n"})

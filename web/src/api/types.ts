@@ -136,6 +136,7 @@ export interface UsageRow {
   input_tokens: number;
   output_tokens: number;
   cost: number | null;
+  known_cost?: number;
   unpriced_calls?: number;
 }
 

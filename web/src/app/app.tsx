@@ -15,9 +15,9 @@ import { Toasts } from "../ui/toasts.tsx";
 import { MapPinOff } from "lucide-react";
 import { FaceContext, useLinks } from "./place.tsx";
 import { Shell, SidebarButton } from "./shell.tsx";
-import { SignIn } from "./sign_in.tsx";
 import { shareSignIn } from "./sign_in_elsewhere.ts";
 
+const SignIn = lazy(() => import("./sign_in.tsx"));
 const ChatPage = lazy(() => import("../chat/page.tsx"));
 const SharedPage = lazy(() => import("./shared.tsx"));
 const SettingsPage = lazy(() => import("../settings/page.tsx"));
@@ -120,13 +120,15 @@ function Faced() {
   return (
     <FaceContext value={face}>
       {signedOut ? (
-        <SignIn
-          onDone={() => {
-            void askWhoIAm();
-            setSignedOut(false);
-            reconnectAll();
-          }}
-        />
+        <Suspense fallback={<Loading label={t.loading} />}>
+          <SignIn
+            onDone={() => {
+              void askWhoIAm();
+              setSignedOut(false);
+              reconnectAll();
+            }}
+          />
+        </Suspense>
       ) : (
         <Shell>
           <Boundary of={location} instead={<BrokenPage home={`${base()}${face === "dev" ? "/dev" : "/"}`} />}>

@@ -25,5 +25,6 @@ export const firstPaint = `
         <div class="composer"><div class="composer-box"><span class="boot-box"></span></div><div class="hints">${escaped(t.landsNothing)}</div></div>
         <div class="ideas">${ideas}</div>
       </div>
+      <div class="empty boot-wait"><div class="lines"><div class="skeleton"></div><div class="skeleton"></div><div class="skeleton"></div></div></div>
     </div>
   </div>`;

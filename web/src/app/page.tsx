@@ -1,6 +1,8 @@
 /** A page beside conversations: head, loading, what went wrong, content. */
 
+import { ArrowLeft } from "lucide-react";
 import type { ReactNode } from "react";
+import { Link } from "wouter";
 import { t } from "../text.ts";
 import { Loading, Problem } from "../ui/kit.tsx";
 import { SidebarButton } from "./shell.tsx";
@@ -11,16 +13,23 @@ interface PageProps {
   about?: string;
   problem: string | null;
   ready: boolean;
+  /** Where the arrow before the title leads, and its name. */
+  back?: { href: string; label: string };
   actions?: ReactNode;
   wide?: boolean;
   children: ReactNode;
 }
 
-export function Page({ title, about, problem, ready, actions, wide, children }: PageProps) {
+export function Page({ title, about, problem, ready, back, actions, wide, children }: PageProps) {
   return (
     <>
       <header className="head">
         <SidebarButton />
+        {back && (
+          <Link className="button icon plain" href={back.href} aria-label={back.label} title={back.label}>
+            <ArrowLeft size={18} aria-hidden="true" />
+          </Link>
+        )}
         <div className="head-title">
           <h1 className="clip">{title}</h1>
         </div>

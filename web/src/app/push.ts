@@ -9,11 +9,13 @@ import { base, origin } from "../api/place.ts";
 /** Install the service worker, where this page comes from the server itself. */
 export function installWorker(): void {
   if (!("serviceWorker" in navigator) || origin() !== "") return;
-  addEventListener("load", () => {
+  const install = (): void => {
     navigator.serviceWorker.register(`${base()}/sw.js`, { scope: `${base()}/`, updateViaCache: "none" }).catch((error: unknown) => {
       console.warn("no service worker", error); // the page works without; push and offline do not
     });
-  });
+  };
+  if (document.readyState === "complete") install();
+  else addEventListener("load", install, { once: true });
 }
 
 async function subscription(): Promise<PushSubscription | null> {

@@ -2,7 +2,7 @@
 
 import { Share2 } from "lucide-react";
 import { useEffect, useState } from "react";
-import { useLocation } from "wouter";
+import { Link, useLocation } from "wouter";
 import { api, upload } from "../api/client.ts";
 import { inOrder, refreshSessions, useSessions } from "../sessions/list.ts";
 import { drafts } from "../state/preferences.ts";
@@ -90,6 +90,9 @@ export default function SharedPage() {
       {shared === null && !failed && (
         <Empty icon={Share2} title={t.sharedNothing}>
           <p>{t.sharedNothingText}</p>
+          <Link className="button" href={links.home}>
+            {t.toStart}
+          </Link>
         </Empty>
       )}
       {shared && (

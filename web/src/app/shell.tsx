@@ -1,14 +1,15 @@
 /** The frame of every page: sidebar and main place; the sidebar is a sheet on narrow screens. */
 
-import { createContext, useContext, useEffect, useState, type ReactNode } from "react";
+import { createContext, lazy, Suspense, useContext, useEffect, useState, type ReactNode } from "react";
 import { PanelLeft } from "lucide-react";
 import { useLocation } from "wouter";
-import { NewChat } from "../dev/new_chat.tsx";
 import { Sidebar } from "../sessions/sidebar.tsx";
 import { prefer, usePreferences } from "../state/preferences.ts";
 import { t } from "../text.ts";
 import { IconButton } from "../ui/kit.tsx";
 import { useFace, useLinks } from "./place.tsx";
+
+const NewChat = lazy(() => import("../dev/new_chat.tsx"));
 
 const NARROW = "(max-width: 860px)";
 const NARROW_REVIEW = "(max-width: 1200px)"; // tree and diff need the room
@@ -81,7 +82,11 @@ export function Shell({ children }: { children: ReactNode }) {
         )}
         <main className="main">{children}</main>
       </div>
-      {dialog && <NewChat onClose={() => setDialog(false)} />}
+      {dialog && (
+        <Suspense>
+          <NewChat onClose={() => setDialog(false)} />
+        </Suspense>
+      )}
     </Actions>
   );
 }

@@ -9,7 +9,7 @@ import { signInElsewhere } from "./sign_in_elsewhere.ts";
 
 const GoogleButton = lazy(() => import("./google.tsx").then((module) => ({ default: module.GoogleButton })));
 
-export function SignIn({ onDone }: { onDone: () => void }) {
+export default function SignIn({ onDone }: { onDone: () => void }) {
   const [secret, setSecret] = useState("");
   const [problem, setProblem] = useState<string | null>(null);
   const [google, setGoogle] = useState<string | null>(null);

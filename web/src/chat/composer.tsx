@@ -4,6 +4,7 @@ import { ArrowUp, Paperclip, Settings2, Square } from "lucide-react";
 import { memo, useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import type { InputKind } from "../api/frames.ts";
 import { useFace } from "../app/place.tsx";
+import { useMedia } from "../app/shell.tsx";
 import { mentionOf } from "../state/mentions.ts";
 import { drafts, prefer, usePreferences } from "../state/preferences.ts";
 import { t } from "../text.ts";
@@ -75,6 +76,7 @@ function useDrop(onFiles: ((files: File[]) => Promise<void>) | null): boolean {
 
 export const Composer = memo(function Composer({ place, conversation = null, busy, disabled, autoFocus, onSend, onStop, onFiles, above, model }: ComposerProps) {
   const face = useFace();
+  const tiny = useMedia("(max-width: 380px)"); // beside its buttons no sentence has room
   const { enter } = usePreferences();
   const [text, setText] = useState(() => drafts.get(place));
   const area = useRef<HTMLTextAreaElement>(null);
@@ -159,7 +161,7 @@ export const Composer = memo(function Composer({ place, conversation = null, bus
           ref={area}
           rows={1}
           aria-label={t.yourMessage}
-          placeholder={busy ? (enter === "interrupt" ? t.typeInterrupts : t.typeQueues) : t.typeHere}
+          placeholder={(tiny ? t.typeShort : t.typeLong)[busy ? enter : "here"]}
           value={text}
           aria-haspopup="listbox"
           aria-controls={mentions.offered.length > 0 ? mentions.id : undefined}

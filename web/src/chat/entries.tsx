@@ -7,6 +7,7 @@ import { useFace, useLinks } from "../app/place.tsx";
 import { commentedPlaces, type CommentedPlace } from "../state/comments.ts";
 import type { EndEntry, Entry, NoteEntry, UserEntry } from "../state/entries.ts";
 import { withoutAttachments } from "../state/mentions.ts";
+import { landingInWords } from "../state/plain.ts";
 import { count, dollars, short } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Boundary } from "../ui/boundary.tsx";
@@ -125,7 +126,7 @@ function Note({ entry, actions }: { entry: NoteEntry; actions: EntryActions }) {
   return (
     <div className="note">
       <Icon size={15} aria-hidden="true" />
-      <span>{entry.text}</span>
+      <span>{entry.code === "landing" && face === "user" ? landingInWords(entry.text) : entry.text}</span>
     </div>
   );
 }

@@ -6,11 +6,11 @@ import { Link } from "wouter";
 import { api, ApiError } from "../api/client.ts";
 import type { Landing, Refused } from "../api/types.ts";
 import { useLinks } from "../app/place.tsx";
-import { changedFiles, gravestFirst, isByItself, markReasons, pathsOf, refusalReason, type ChangedFile } from "../state/review.ts";
+import { changedFiles, gravestFirst, isByItself, isLandedAlready, markReasons, pathsOf, refusalReason, type ChangedFile } from "../state/review.ts";
 import { count } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Dialog, Loading, Problem } from "../ui/kit.tsx";
-import { complain } from "../ui/toasts.tsx";
+import { complain, toast } from "../ui/toasts.tsx";
 
 const ReadOnlyDiff = lazy(() => import("../review/read_only.tsx"));
 
@@ -40,7 +40,8 @@ export function ReadyCard({ conversation, version, running }: { conversation: st
     try {
       await todo();
     } catch (error) {
-      if (error instanceof ApiError && error.refused.length > 0) setRefused(error.refused);
+      if (error instanceof ApiError && isLandedAlready(error)) toast(t.keptElsewhere);
+      else if (error instanceof ApiError && error.refused.length > 0) setRefused(error.refused);
       else complain(error);
     } finally {
       setBusy(false);

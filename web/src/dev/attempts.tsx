@@ -1,8 +1,8 @@
 /** Several attempts at one task beside each other: checks, size, cost; take one whole, or files of several (UI-32). */
 
-import { ArrowLeft, Check, FileDiff, FlaskConical, MessagesSquare, Trophy, TriangleAlert, X } from "lucide-react";
+import { Check, FileDiff, FlaskConical, MessagesSquare, Trophy, TriangleAlert, X } from "lucide-react";
 import { useCallback, useEffect, useMemo, useState } from "react";
-import { Link, useLocation } from "wouter";
+import { useLocation } from "wouter";
 import { api } from "../api/client.ts";
 import type { CheckRow, Tournament } from "../api/types.ts";
 import { Page } from "../app/page.tsx";
@@ -312,15 +312,11 @@ export default function AttemptsPage({ id }: { id: string }) {
       title={t.attemptsOf(facts?.title || t.untitled)}
       problem={problem}
       ready={rows !== null}
+      back={{ href: links.chat(id), label: t.toChat }}
       actions={
-        <>
-          <Link className="button icon plain" href={links.chat(id)} aria-label={t.toChat} title={t.toChat}>
-            <ArrowLeft size={18} aria-hidden="true" />
-          </Link>
-          <button type="button" className="button primary" onClick={() => setAsking(true)}>
-            {t.newAttempts}
-          </button>
-        </>
+        <button type="button" className="button primary" onClick={() => setAsking(true)}>
+          {t.newAttempts}
+        </button>
       }
     >
       {rows?.length === 0 && held.length === 0 && (

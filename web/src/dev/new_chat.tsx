@@ -17,7 +17,7 @@ const SWITCHES = [
   ["enable_thinking", t.thinking, t.thinkingHint],
 ] as const;
 
-export function NewChat({ onClose }: { onClose: () => void }) {
+export default function NewChat({ onClose }: { onClose: () => void }) {
   const links = useLinks();
   const [, go] = useLocation();
   const [presets, setPresets] = useState<Named[]>([]);

@@ -9,7 +9,7 @@ import { useLinks } from "../app/place.tsx";
 import { Page } from "../app/page.tsx";
 import { useMedia } from "../app/shell.tsx";
 import { useSessions } from "../sessions/list.ts";
-import { day, dollars, month, short } from "../state/words.ts";
+import { costOf, day, dollars, month, short } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Empty } from "../ui/kit.tsx";
 import { Budgets } from "./budgets.tsx";
@@ -43,7 +43,7 @@ export function everyMonth(rows: readonly UsageRow[], months: number, today = ne
       calls: old.calls + row.calls,
       input_tokens: old.input_tokens + row.input_tokens,
       output_tokens: old.output_tokens + row.output_tokens,
-      cost: (old.cost ?? 0) + (row.cost ?? 0),
+      cost: (old.cost ?? 0) + (row.cost ?? row.known_cost ?? 0),
     });
   }
   const all = Array.from({ length: months }, (_, back) => {
@@ -125,7 +125,7 @@ function Table({ rows, head, name }: { rows: readonly UsageRow[]; head: string; 
               <td className="roomy">{row.calls}</td>
               <td>{short(row.input_tokens)}</td>
               <td>{short(row.output_tokens)}</td>
-              <td>{dollars(row.cost)}</td>
+              <td>{costOf(row)}</td>
             </tr>
           ))}
         </tbody>
@@ -172,7 +172,7 @@ export default function UsagePage() {
               <section>
                 <h2 className="section-title">{byMonth ? t.costByMonth : t.costByDay}</h2>
                 <div className="card pad">
-                  <Plot rows={bars} value={(row) => row.cost ?? 0} label={dollars} />
+                  <Plot rows={bars} value={(row) => row.cost ?? row.known_cost ?? 0} label={dollars} />
                 </div>
               </section>
               <section>

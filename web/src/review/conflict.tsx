@@ -3,18 +3,19 @@
 import { useEffect, useId, useState } from "react";
 import { api, ApiError } from "../api/client.ts";
 import type { Conflict, ConflictPlace, Refused, Taken } from "../api/types.ts";
-import { bothOf, endsOf, linesOf, lostLines, takesOf, undecided, type Decisions } from "../state/conflict.ts";
+import { bothOf, carried, endsOf, linesOf, lostLines, takesOf, undecided, type Carried, type Decisions } from "../state/conflict.ts";
 import { useFace } from "../app/place.tsx";
 import { liveConversation } from "../state/live.ts";
 import { refusalReason } from "../state/review.ts";
 import { t } from "../text.ts";
-import { Dialog, Loading } from "../ui/kit.tsx";
+import { Dialog, Loading, Problem } from "../ui/kit.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
 
 interface ConflictProps {
   conversation: string;
   refused: Refused;
-  onDecided: (conflict: Conflict, taken: Taken[]) => void;
+  /** Land it so; whether it landed. */
+  onDecided: (conflict: Conflict, taken: Taken[]) => Promise<boolean>;
   /** The agent's whole file, in place of the person's. */
   onForce: () => void;
   onLeaveOut: () => void;
@@ -23,8 +24,11 @@ interface ConflictProps {
 
 const MOST_QUOTED = 20_000;
 
-/** Where a path conflicts; null where it does not, or where no lines can decide. */
-function useConflict(conversation: string, path: string): Conflict | null | undefined {
+/** What was decided of a file and has not landed: a dialog that is closed, or a landing that came too late, loses nothing. */
+const kept = new Map<string, { places: readonly ConflictPlace[]; decisions: Decisions }>();
+
+/** Where a path conflicts, asked anew with each number; null where it does not. */
+function useConflict(conversation: string, path: string, asked: number): Conflict | null | undefined {
   const [found, setFound] = useState<Conflict | null | undefined>(undefined);
   useEffect(() => {
     let here = true;
@@ -39,8 +43,26 @@ function useConflict(conversation: string, path: string): Conflict | null | unde
     return () => {
       here = false;
     };
-  }, [conversation, path]);
+  }, [conversation, path, asked]);
   return found;
+}
+
+/** The decisions of a file's places, and the texts of those whose places are no more. */
+function useDecisions(name: string, places: readonly ConflictPlace[] | null | undefined) {
+  const [{ decisions, lost }, set] = useState<Carried>({ decisions: new Map(), lost: [] });
+  useEffect(() => {
+    const before = kept.get(name);
+    if (places === undefined || !before) return;
+    const now = carried(before.places, before.decisions, places ?? []);
+    set(({ lost: earlier }) => ({ decisions: now.decisions, lost: [...earlier, ...now.lost] }));
+    kept.set(name, { places: places ?? [], decisions: now.decisions });
+  }, [name, places]);
+  const decide = (at: number, taken: Taken): void => {
+    const next = new Map(decisions).set(at, taken);
+    kept.set(name, { places: places ?? [], decisions: next });
+    set({ decisions: next, lost });
+  };
+  return { decisions, lost, decide };
 }
 
 async function askAgent(conversation: string, path: string): Promise<void> {
@@ -147,41 +169,69 @@ function WholeFile({ places, onForce }: { places: readonly ConflictPlace[] | nul
 export function ConflictDialog({ conversation, refused, onDecided, onForce, onLeaveOut, onClose }: ConflictProps) {
   const face = useFace();
   const path = refused.path.replace(/^\//, "");
-  const conflict = useConflict(conversation, path);
-  const [decisions, setDecisions] = useState<Decisions>(new Map());
+  const name = `${conversation}/${path}`;
+  const [asked, setAsked] = useState(0);
+  const [busy, setBusy] = useState(false);
+  const conflict = useConflict(conversation, path, asked);
   const places = conflict?.places ?? null;
+  const { decisions, lost, decide } = useDecisions(name, conflict === undefined ? undefined : places);
+  const isOver = asked > 0 && conflict === null;
   const conflicts = (places ?? []).flatMap((place, at) => (place.kind === "conflict" ? [at] : []));
   const taken = places ? takesOf(places, decisions) : null;
   const left = places ? undecided(places, decisions) : 0;
+  const land = async (of: Conflict, takes: Taken[]): Promise<void> => {
+    setBusy(true);
+    if (await onDecided(of, takes)) {
+      kept.delete(name);
+      return onClose();
+    }
+    setAsked(asked + 1);
+    setBusy(false);
+  };
   return (
     <Dialog
       wide
       title={path}
       onClose={onClose}
       foot={
-        <>
-          <button type="button" className="button" onClick={onLeaveOut}>
-            {t.keepMine}
+        isOver ? (
+          <button type="button" className="button primary" onClick={onClose}>
+            {t.close}
           </button>
-          <button
-            type="button"
-            className="button"
-            onClick={() => {
-              askAgent(conversation, path).catch(complain);
-              onClose();
-            }}
-          >
-            {t.askResolve}
-          </button>
-          {places && conflict && (
-            <button type="button" className="button primary" disabled={taken === null} onClick={() => taken && onDecided(conflict, taken)}>
-              {left > 0 ? t.placesLeft(left) : face === "dev" ? t.landDecided : t.keepDecided}
+        ) : (
+          <>
+            <button type="button" className="button" onClick={onLeaveOut}>
+              {t.keepMine}
             </button>
-          )}
-        </>
+            <button
+              type="button"
+              className="button"
+              onClick={() => {
+                askAgent(conversation, path).catch(complain);
+                onClose();
+              }}
+            >
+              {t.askResolve}
+            </button>
+            {places && conflict && (
+              <button type="button" className="button primary" disabled={taken === null || busy} onClick={() => taken && void land(conflict, taken)}>
+                {left > 0 ? t.placesLeft(left) : face === "dev" ? t.landDecided : t.keepDecided}
+              </button>
+            )}
+          </>
+        )
       }
     >
-      <p>{refusalReason(conflict?.reason || refused.reason)}</p>
+      <p>{isOver ? t.decidedMeanwhile : refusalReason(conflict?.reason || refused.reason)}</p>
+      {asked > 0 && !isOver && <Problem tone="warn">{t.placesMoved}</Problem>}
+      {lost.length > 0 && (
+        <Problem tone="warn">
+          <p>{t.textsLeft}</p>
+          {lost.map((text, at) => (
+            <pre key={at}>{text}</pre>
+          ))}
+        </Problem>
+      )}
       {conflict === undefined && <Loading label={t.loading} />}
       {places && (
         <ol className="places">
@@ -193,7 +243,7 @@ export function ConflictDialog({ conversation, refused, onDecided, onForce, onLe
                 number={conflicts.indexOf(at) + 1}
                 of={conflicts.length}
                 taken={decisions.get(at)}
-                onTake={(now) => setDecisions((before) => new Map(before).set(at, now))}
+                onTake={(now) => decide(at, now)}
               />
             ) : (
               <Merged key={at} place={place} />
@@ -201,7 +251,7 @@ export function ConflictDialog({ conversation, refused, onDecided, onForce, onLe
           )}
         </ol>
       )}
-      {conflict !== undefined && <WholeFile places={places} onForce={onForce} />}
+      {conflict !== undefined && !isOver && <WholeFile places={places} onForce={onForce} />}
     </Dialog>
   );
 }

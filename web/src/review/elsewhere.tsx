@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "react";
 import { api } from "../api/client.ts";
 import type { Landing } from "../api/types.ts";
+import { useFace } from "../app/place.tsx";
 import { t } from "../text.ts";
 import { Problem } from "../ui/kit.tsx";
 import { complain } from "../ui/toasts.tsx";
@@ -30,10 +31,11 @@ export function useElsewhere(conversation: string, review: Review): Landing | nu
 }
 
 export function Elsewhere({ landing }: { landing: Landing | null }) {
+  const face = useFace();
   if (!landing) return null;
   const who = landing.actor && landing.actor !== "local" ? landing.actor : t.somebody;
   const door = landing.door && landing.door !== "web" ? t.through(landing.door) : t.inAnotherWindow;
-  const words = landing.kind === "undo" ? t.takenBackBy : t.landedBy;
+  const words = landing.kind === "undo" ? t.takenBackBy : face === "dev" ? t.landedBy : t.keptBy;
   return (
     <div className="outcome" data-testid="elsewhere">
       <Problem tone="info">

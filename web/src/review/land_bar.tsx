@@ -215,7 +215,7 @@ export function Outcome({ review, onDecide }: { review: Review; onDecide: (refus
                 <span className="grow">
                   <span className="mono">{row.path.replace(/^\//, "")}</span> – {refusalReason(row.reason)}
                 </span>
-                {!landed && (
+                {!landed && row.reason !== "unchanged" && (
                   <button type="button" className="button small" onClick={() => onDecide(row)}>
                     {t.resolve}
                   </button>

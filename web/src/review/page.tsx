@@ -217,10 +217,7 @@ export default function ReviewPage({ id }: { id: string }) {
           conversation={id}
           refused={deciding}
           onClose={() => setDeciding(null)}
-          onDecided={(conflict, taken) => {
-            setDeciding(null);
-            void review.resolve(conflict, taken);
-          }}
+          onDecided={review.resolve}
           onForce={() => {
             setDeciding(null);
             void review.force(deciding.path);

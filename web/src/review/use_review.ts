@@ -10,6 +10,7 @@ import {
   keptChoice,
   landRequest,
   movedSince,
+  isLandedAlready,
   NOTHING_BESIDE,
   type Beside,
   type ChangedFile,
@@ -47,7 +48,7 @@ export interface Review {
   folded: readonly FoldedRow[];
   beside: Beside;
   setBeside: (next: Beside) => void;
-  landCommits: () => Promise<void>;
+  landCommits: () => Promise<boolean>;
   /** Null where the directory is in no git repository. */
   commit: CommitChoice | null;
   setCommit: (next: CommitChoice) => void;
@@ -56,12 +57,13 @@ export interface Review {
   refused: readonly Refused[];
   landed: Landing | null;
   busy: boolean;
-  land: () => Promise<void>;
-  force: (path: string) => Promise<void>;
+  /** As all of these: whether it was done. */
+  land: () => Promise<boolean>;
+  force: (path: string) => Promise<boolean>;
   /** Land one file as somebody decided its conflicting places. */
-  resolve: (conflict: Conflict, taken: Taken[]) => Promise<void>;
-  undo: (force?: boolean) => Promise<void>;
-  discard: (paths?: string[]) => Promise<void>;
+  resolve: (conflict: Conflict, taken: Taken[]) => Promise<boolean>;
+  undo: (force?: boolean) => Promise<boolean>;
+  discard: (paths?: string[]) => Promise<boolean>;
   leaveOut: (path: string) => void;
 }
 
@@ -138,16 +140,18 @@ export function useReview(conversation: string, version: number): Review {
   useDrift(conversation, before, load);
 
   const work = useCallback(
-    async (todo: () => Promise<void>): Promise<void> => {
+    async (todo: () => Promise<void>): Promise<boolean> => {
       setBusy(true);
       setRefused([]);
       setMoved([]);
       try {
         await todo();
+        return true;
       } catch (error) {
-        if (error instanceof ApiError && error.refused.length > 0) setRefused(error.refused);
-        else if (error instanceof ApiError && error.code === "stale") toast(t.staleText);
+        if (error instanceof ApiError && isLandedAlready(error)) toast(t.staleText);
+        else if (error instanceof ApiError && error.refused.length > 0) setRefused(error.refused);
         else complain(error);
+        return false;
       } finally {
         await load();
         setBusy(false);
@@ -156,7 +160,7 @@ export function useReview(conversation: string, version: number): Review {
     [load],
   );
 
-  const land = (): Promise<void> =>
+  const land = (): Promise<boolean> =>
     work(async () => {
       if (!loaded) return;
       const wanted = landRequest(loaded.files, choice, beside);
@@ -172,15 +176,15 @@ export function useReview(conversation: string, version: number): Review {
       setCommit({ ...commit, message: "" });
     });
 
-  const force = (path: string): Promise<void> =>
+  const force = (path: string): Promise<boolean> =>
     work(async () => setLanded(await api.land(conversation, { paths: [path], accept: [path], force: true })));
 
-  const resolve = ({ path, plan }: Conflict, taken: Taken[]): Promise<void> =>
+  const resolve = ({ path, plan }: Conflict, taken: Taken[]): Promise<boolean> =>
     work(async () => setLanded(await api.land(conversation, { paths: [path], accept: [path], plan, resolved: { [path]: taken } })));
 
-  const landCommits = (): Promise<void> => work(async () => setLanded(await api.land(conversation, { partial: true })));
+  const landCommits = (): Promise<boolean> => work(async () => setLanded(await api.land(conversation, { partial: true })));
 
-  const undo = (anyway = false): Promise<void> =>
+  const undo = (anyway = false): Promise<boolean> =>
     work(async () => {
       if (!landed) return;
       await api.undo(landed.id, anyway);
@@ -188,7 +192,7 @@ export function useReview(conversation: string, version: number): Review {
       toast(t.undone);
     });
 
-  const discard = (paths?: string[]): Promise<void> =>
+  const discard = (paths?: string[]): Promise<boolean> =>
     work(async () => {
       await api.discard(conversation, paths);
       toast(t.discarded);

@@ -22,6 +22,28 @@ export function undecided(places: readonly ConflictPlace[], decisions: Decisions
   return places.filter((place, at) => place.kind === "conflict" && !decisions.has(at)).length;
 }
 
+/** What was decided of a file before, for its places as they are now; `lost`: texts whose place is no more. */
+export interface Carried {
+  decisions: Decisions;
+  lost: readonly string[];
+}
+
+/** Decisions go along with their places when a file changed meanwhile; a place that is another waits again. */
+export function carried(before: readonly ConflictPlace[], decisions: Decisions, now: readonly ConflictPlace[]): Carried {
+  const free = now.flatMap((place, at) => (place.kind === "conflict" ? [at] : []));
+  const kept = new Map<number, Taken>();
+  const lost: string[] = [];
+  for (const [was, taken] of [...decisions].sort(([a], [b]) => a - b)) {
+    const old = before[was];
+    const at = free.find((one) => old && now[one]?.base === old.base && now[one].ours === old.ours && now[one].theirs === old.theirs);
+    if (at !== undefined) {
+      free.splice(free.indexOf(at), 1);
+      kept.set(at, taken);
+    } else if (taken.take === "text" && taken.text) lost.push(taken.text);
+  }
+  return { decisions: kept, lost };
+}
+
 /** Both texts below each other; the first ends its last line. */
 export function bothOf(place: Pick<ConflictPlace, "ours" | "theirs">): string {
   const mine = place.ours === "" || place.ours.endsWith("\n") || place.theirs === "" ? place.ours : `${place.ours}\n`;

@@ -76,3 +76,10 @@ export function activity(entries: readonly Entry[]): string {
   const newest = tools.at(-1);
   return newest ? stepInWords(newest) : t.lookedInto;
 }
+
+/** Return what a note about a landing says without names of records: “2 files are in your folder now.” */
+export function landingInWords(said: string): string {
+  const landed = /^landed (\d+) paths? as /.exec(said);
+  if (landed) return t.keptNote(Number(landed[1]));
+  return /^took \S+ back as /.test(said) ? t.takenBackNote : said;
+}

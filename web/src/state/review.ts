@@ -6,7 +6,7 @@
  */
 
 import { t } from "../text.ts";
-import type { Diff, LandingPlan, LandRequest, PlanEntry, WireHunk } from "../api/types.ts";
+import type { Diff, LandingPlan, LandRequest, PlanEntry, Refused, WireHunk } from "../api/types.ts";
 
 export type ChangeKind = "create" | "modify" | "delete" | "rename";
 
@@ -193,9 +193,10 @@ function place(path: string): { path: string; directory: string; name: string } 
   return { path, directory: path.slice(1, Math.max(cut, 1)), name: path.slice(cut + 1) };
 }
 
-const collator = new Intl.Collator("en", { numeric: true });
+let collator: Intl.Collator | undefined;
 
 function byPlace(a: ChangedFile, b: ChangedFile): number {
+  collator ??= new Intl.Collator("en", { numeric: true });
   return collator.compare(a.directory, b.directory) || collator.compare(a.name, b.name);
 }
 
@@ -383,6 +384,11 @@ export function gravestFirst(files: readonly ChangedFile[]): ChangedFile[] {
 export function undoReason(reason: string): string {
   const since = ["both_modified", "both_created", "delete_modify", "modify_delete", "binary", "mode", "symlink"];
   return refusalReason(since.includes(reason) ? "changed_since" : reason);
+}
+
+/** Whether a landing was refused since others landed, or took back, the same meanwhile: there is nothing to decide. */
+export function isLandedAlready({ code, refused }: { code: string; refused: readonly Refused[] }): boolean {
+  return code === "stale" || (refused.length > 0 && refused.every((row) => row.reason === "unchanged"));
 }
 
 export function refusalReason(reason: string): string {

@@ -1,9 +1,16 @@
 /** Numbers and times in words, by the browser's locale (UI-39). Pure but for the clock. */
 
+import type { UsageRow } from "../api/types.ts";
 import { t } from "../text.ts";
 
-const number = new Intl.NumberFormat();
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
+/** Made when it is first wanted: the tables of a language cost a phone a tenth of a second at the start (UI-93). */
+function later<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make());
+}
+
+const number = later(() => new Intl.NumberFormat());
+const relative = later(() => new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" }));
 
 /** 12400 → "12.4k". */
 export function short(value: number): string {
@@ -20,6 +27,13 @@ export function dollars(value: number | null | undefined): string {
   if (value === null || value === undefined) return t.unpriced;
   if (value === 0) return "$0";
   return value < 0.1 ? `$${value.toFixed(4).replace(/0$/, "")}` : `$${value.toFixed(2)}`;
+}
+
+/** What a row's calls cost, as far as they have a price. */
+export function costOf(row: Pick<UsageRow, "cost" | "known_cost" | "unpriced_calls" | "calls">): string {
+  const unpriced = row.unpriced_calls ?? 0;
+  if (row.cost !== null || unpriced === row.calls) return dollars(row.cost);
+  return t.partlyPriced(dollars(row.known_cost ?? 0), unpriced);
 }
 
 /** 0.004 → "<1 %". */
@@ -51,10 +65,10 @@ export function ago(iso: string, now = Date.now()): string {
   if (Math.abs(passed) < 45) return t.justNow;
   let unit = 1;
   for (const [limit, name] of steps) {
-    if (Math.abs(passed) < limit) return relative.format(Math.round(passed / unit), name);
+    if (Math.abs(passed) < limit) return relative().format(Math.round(passed / unit), name);
     unit = limit;
   }
-  return relative.format(Math.round(passed / unit), "year");
+  return relative().format(Math.round(passed / unit), "year");
 }
 
 export function moment(iso: string): string {
@@ -69,7 +83,7 @@ export function day(key: string, withYear = false): string {
 
 /** 50000 → "50,000". */
 export function thousands(value: number): string {
-  return number.format(value);
+  return number().format(value);
 }
 
 /** "2026-11" → "Nov 2026", by the browser's locale. */
@@ -79,5 +93,5 @@ export function month(key: string): string {
 }
 
 export function count(value: number, one: string, many: string): string {
-  return `${number.format(value)} ${value === 1 ? one : many}`;
+  return `${number().format(value)} ${value === 1 ? one : many}`;
 }

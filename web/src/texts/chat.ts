@@ -44,9 +44,8 @@ const SETTLED: Readonly<Record<string, string>> = {
 export const chat = {
   conversation: "Conversation",
   yourMessage: "Your message",
-  typeHere: "Ask, or say what to do…",
-  typeInterrupts: "Typing interrupts…",
-  typeQueues: "Will be queued…",
+  typeLong: { here: "Ask, or say what to do…", interrupt: "Typing interrupts…", queue: "Will be queued…" },
+  typeShort: { here: "Ask…", interrupt: "Interrupts…", queue: "Queues…" },
   modelOfChat: "Model of this chat",
   usualModel: "Usual model",
   modelRow: (name: string, given: number | null, made: number | null, window: number) =>

@@ -43,6 +43,7 @@ export const panels = {
   calls: "Calls",
   costByDay: "Cost by day",
   costByMonth: "Cost by month",
+  partlyPriced: (known: string, count: number) => `${known} + ${count} unpriced`,
   tokensByMonth: "Tokens by month",
   barsOf: "What a bar stands for",
   daysWord: "Days",

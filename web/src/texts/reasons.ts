@@ -23,6 +23,7 @@ export const reasons = {
     "exec-bit": "Becomes executable.",
     permissions: "Other people may read or write it, or you may no longer.",
     dotfile: "Hidden by its name; many programs read such files on their own.",
+    "hard-link": "It has other names (hard links), which keep the old bytes.",
     tainted: "Written by a turn that had read text from outside.",
   } as Readonly<Record<string, string>>,
   acceptItself: (reason: string) => `It must be accepted on its own (${reason}).`,

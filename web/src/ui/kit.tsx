@@ -233,10 +233,10 @@ export function Loading({ label }: { label: string }) {
   return (
     <div className="empty" role="status">
       <span className="hidden">{label}</span>
-      <div style={{ display: "grid", gap: "0.7rem", width: "min(32rem, 70vw)" }} aria-hidden="true">
-        <div className="skeleton" style={{ width: "70%" }} />
+      <div className="lines" aria-hidden="true">
         <div className="skeleton" />
-        <div className="skeleton" style={{ width: "84%" }} />
+        <div className="skeleton" />
+        <div className="skeleton" />
       </div>
     </div>
   );

@@ -3,6 +3,7 @@
 Here: the table. Not here: the sums (`store/rows/usage_report.py`).
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -50,11 +51,23 @@ def _lines(by: str, rows: list[dict[str, Any]], width: int) -> list[str]:
             count(int(row["input_tokens"] or 0)),
             count(int(row["output_tokens"] or 0)),
             count(int(row["cache_read_tokens"] or 0)),
-            money(row["cost"]),
+            cost_of(row),
         )
         for row in rows
     ]
     return table([head, *lines], width=width)
+
+
+def cost_of(row: Mapping[str, Any]) -> str:
+    """Return what a row's calls cost, as far as they have a price.
+
+    Example:
+        >>> cost_of({"cost": None, "known_cost": 0.5, "calls": 3, "unpriced_calls": 1})
+        '$0.500 + 1 unpriced'
+    """
+    if row["cost"] is not None or row["unpriced_calls"] == row["calls"]:
+        return money(row["cost"])
+    return f"{money(row['known_cost'])} + {row['unpriced_calls']} unpriced"
 
 
 def _require_day(option: str, text: str | None) -> None:

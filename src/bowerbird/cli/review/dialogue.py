@@ -272,7 +272,7 @@ def code_of(outcome: Outcome) -> int:
 
 
 def _say_refused(screen: Screen, refused: Sequence[Mapping[str, str]]) -> None:
-    from bowerbird.workspace.landing.landing import meaning  # a command over --server needs it here only
+    from bowerbird.workspace.landing.refusals import meaning  # a command over --server needs it here only
 
     for row in refused[:MOST_REFUSED]:
         screen.warn(f"  {harmless_path(row['path'].lstrip('/'))}: {meaning(row['reason'])}")

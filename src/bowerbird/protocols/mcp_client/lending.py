@@ -92,6 +92,7 @@ class Lent:
     Attributes:
         token: what the program sends. names: of the servers that it has tools of; each is at `/NAME`.
         left_out: server, or server and tool → why it is not lent.
+        listed: servers whose tools the program has listed.
     """
 
     def __init__(
@@ -100,10 +101,11 @@ class Lent:
         self.token = f"tools-{secrets.token_urlsafe(24)}"
         self.names = tuple(tools)
         self.left_out = left_out
+        self.listed: set[str] = set()
         self._slots = asyncio.Semaphore(MOST_AT_ONCE)
         self._managers = {
             name: StreamableHTTPSessionManager(
-                _served(name, own, agent, self._slots),
+                _served(name, own, agent, self._slots, self.listed),
                 json_response=True,
                 stateless=True,
                 # The token is what admits; the sandbox's loopback is the only way here.
@@ -171,9 +173,12 @@ class _Quiet(uvicorn.Server):
         yield
 
 
-def _served(name: str, tools: "Mapping[str, Tool]", agent: str, slots: asyncio.Semaphore) -> Served[Any]:
+def _served(
+    name: str, tools: "Mapping[str, Tool]", agent: str, slots: asyncio.Semaphore, heard: set[str]
+) -> Served[Any]:
     async def listed(_: Any, params: PaginatedRequestParams | None) -> ListToolsResult:
         del params
+        heard.add(name)
         return ListToolsResult(
             tools=[
                 ServerTool(name=own, description=tool.description, input_schema=tool.input_schema)

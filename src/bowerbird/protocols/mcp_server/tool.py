@@ -13,9 +13,8 @@ from bowerbird.protocols.mcp_server.ground import McpCaller, Role
 
 Result = dict[str, Any]
 Schema = dict[str, Any]
-NULLABLE_TEXT: Schema = {
-    "anyOf": [{"type": "string"}, {"type": "null"}]
-}  # some clients know no list of types
+NULLABLE_TEXT: Schema = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+"""Some clients know no list of types."""
 
 
 def _silent(_: str) -> None:

@@ -36,6 +36,10 @@ _UPDATES = frozenset((
 ))  # fmt: skip
 
 
+class _SessionGone(ValueError):
+    """The program does not know the session that was to go on; what was said goes to a new one as text."""
+
+
 async def run_acp(attempt: "Attempt", program: tuple[str, ...]) -> tuple[Outcome, Ended]:
     """Run a prompt.
 
@@ -52,7 +56,8 @@ async def run_acp(attempt: "Attempt", program: tuple[str, ...]) -> tuple[Outcome
     client = BranchClient(attempt, allow=attempt.may_change)
     connection: Any = ClientSideConnection(client, running.stdin, feed)
     asked = False
-    outcome, failed = Outcome(), ""
+    outcome, failed, gone = Outcome(), "", False
+    session: str | None = None
     try:
         try:
             session = await _begun(attempt, connection)
@@ -61,15 +66,15 @@ async def run_acp(attempt: "Attempt", program: tuple[str, ...]) -> tuple[Outcome
             answer = await connection.prompt(session_id=session, prompt=[text_block(attempt.prompt)])
             outcome = _outcome(answer, client, session)
         except (RequestError, ValidationError, ConnectionError, TimeoutError, ValueError) as error:
-            failed = _said(error)
-            outcome = Outcome(text="".join(client.texts), error=failed)
+            failed, gone = _said(error), isinstance(error, _SessionGone)
+            outcome = Outcome(text="".join(client.texts), error=failed, session=session)
     finally:
         await _left(running, connection, client, pump)
         ended = await running.finish()
     if failed == CLOSED and (last := tail(ended.stderr)):
         failed = f"{CLOSED}: {last}"
         outcome = replace(outcome, error=failed)
-    if not asked and ended.stopped is None and not _is_auth(failed):
+    if not asked and ended.stopped is None and not _is_auth(failed) and not gone:
         raise Fallback(failed or "it ended in the handshake")
     return outcome, ended if ended.stopped is not None else replace(ended, code=0)
 
@@ -104,12 +109,15 @@ async def _session(attempt: "Attempt", connection: Any, hello: schema.Initialize
     can = hello.agent_capabilities
     lent = _lent(attempt, can)
     if earlier is not None and can is not None:
-        if can.session_capabilities is not None and can.session_capabilities.resume is not None:
-            again = await connection.resume_session(cwd=cwd, session_id=earlier, mcp_servers=lent)
-            await _choose_mode(attempt, connection, earlier, again)
-            return earlier
-        if can.load_session:
-            again = await connection.load_session(cwd=cwd, session_id=earlier, mcp_servers=lent)
+        resumes = can.session_capabilities is not None and can.session_capabilities.resume is not None
+        if resumes or can.load_session:
+            goes_on = connection.resume_session if resumes else connection.load_session
+            try:
+                again = await goes_on(cwd=cwd, session_id=earlier, mcp_servers=lent)
+            except RequestError as error:
+                if error.code == _AUTH_REQUIRED:
+                    raise
+                raise _SessionGone(f"session not found: {_said(error)}") from error
             await _choose_mode(attempt, connection, earlier, again)
             return earlier
     made = await connection.new_session(cwd=cwd, mcp_servers=lent)
@@ -120,7 +128,8 @@ async def _session(attempt: "Attempt", connection: Any, hello: schema.Initialize
 
 def _lent(attempt: "Attempt", can: schema.AgentCapabilities | None) -> list[schema.HttpMcpServer]:
     """Return the MCP servers that the program is given, where it can reach one over HTTP (PR-25)."""
-    reaches = can is not None and can.mcp_capabilities is not None and bool(can.mcp_capabilities.http)
+    says_so = can is not None and can.mcp_capabilities is not None and bool(can.mcp_capabilities.http)
+    reaches = says_so or attempt.vendor.takes_http
     if attempt.mcp_servers and not reaches:
         attempt.emit(AgentEvent("tool", "MCP servers are left out: this program reaches none over HTTP"))
     return [

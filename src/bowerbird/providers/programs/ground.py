@@ -40,11 +40,13 @@ class LentTools(Protocol):
     Attributes:
         token: what the program sends. names: of the servers that it has tools of; each is at `/NAME`.
         left_out: server, or server and tool → why it is not lent.
+        listed: servers whose tools the program has listed.
     """
 
     token: str
     names: tuple[str, ...]
     left_out: Mapping[str, str]
+    listed: set[str]
 
     async def serve(self, listener: socket.socket) -> None:
         """Answer on a bound Unix socket."""

@@ -53,4 +53,5 @@ async def lent_tools(
         addresses = tuple(McpAddress(name, f"{at}/{name}", lent.token) for name in lent.names)
         yield ((Door(port, lent.serve),) if addresses else ()), addresses
     finally:
+        metadata["mcp_servers"]["listed"] = sorted(lent.listed)
         await lent.close()

@@ -42,6 +42,6 @@ PACKAGES: Mapping[str, Package] = {
     "copilot": Package("npm", ("@github/copilot@1.0.102",), ("copilot",)),
     "cline": Package("npm", ("cline@3.0.65",), ("cline",)),
     "mistral_vibe": Package("pip", ("mistral-vibe==3.0.2",), ("vibe", "vibe-acp"), (3, 12)),
-    "hermes": Package("pip", ("hermes-agent==0.19.0",), ("hermes", "hermes-acp")),
+    "hermes": Package("pip", ("hermes-agent[acp]==0.19.0",), ("hermes", "hermes-acp")),
     "aider": Package("pip", ("aider-chat==0.86.2",), ("aider",)),
 }

@@ -218,7 +218,8 @@ def _conclude(
     if relay is not None:
         outcome = with_counted(outcome, relay.input_tokens, relay.output_tokens, relay.cost)
         metadata |= {"model_calls": relay.calls}
-        if trouble is not None and relay.trouble is not None:
+        # Some programs end as if all were well, and say in words that the key was rejected.
+        if relay.trouble is not None and (trouble is not None or not relay.output_tokens):
             seen = relay.trouble
             seen.__cause__ = trouble
             trouble = seen

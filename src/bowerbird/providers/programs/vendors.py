@@ -46,6 +46,7 @@ class Vendor:
         hosts: what `auth: home` may reach.
         names_session: whether it takes the name of its session from us. tries: if it does not start.
         auth_method: the ACP method that takes the key from the environment.
+        takes_http: over ACP it reaches MCP servers over HTTP, though it does not say so.
     """
 
     reader: Callable[[], Reader]
@@ -66,6 +67,7 @@ class Vendor:
     hosts: tuple[str, ...] = ()
     tries: int = 1
     auth_method: str | None = None
+    takes_http: bool = False
 
 
 def own_vendor(env: Mapping[str, str]) -> Vendor:
@@ -196,6 +198,7 @@ VENDORS: Mapping[str, Vendor] = {
         },
         sign_in="a person must run `vibe --setup`, or set MISTRAL_API_KEY",
         login_files=(".vibe/.env",),
+        takes_http=True,
         hosts=("api.mistral.ai",),
     ),
     "qwen_cli": Vendor(
@@ -222,7 +225,7 @@ VENDORS: Mapping[str, Vendor] = {
         CopilotLines,
         fresh=_COPILOT,
         resume=(*_COPILOT, "--resume", "{session}"),
-        free=("--allow-all-tools",),
+        free=("--allow-all-tools", "--allow-all-paths"),
         prompt="argument",
         env={
             "COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_BASE_URL": "{url}",

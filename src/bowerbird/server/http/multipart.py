@@ -130,7 +130,8 @@ class _Parts:
                 raise problem("too_large", f"a part that is not a file is larger than {OTHER_BYTES} bytes")
             return
         if self._size > settings.upload_bytes:
-            raise problem("too_large", f"a file is over {settings.upload_bytes} bytes (limits.upload_mb)")
+            most = f"{settings.upload_bytes / (1 << 20):g} MB (limits.upload_mb)"
+            raise problem("too_large", f"{next(reversed(self.files))} is larger than {most}")
         if self._total > settings.upload_total_bytes:
             raise problem("too_large", f"the files are over {settings.upload_total_bytes} bytes together")
         self._file.write(memoryview(data)[start:end])

@@ -292,7 +292,7 @@ class Ranked(Shown):
 
 
 class UsageRow(Shown):
-    """A sum; `cost` null = some call has no price."""
+    """A sum; `cost` null = some call has no price, `known_cost` is that of the others."""
 
     key: str
     calls: int
@@ -302,6 +302,7 @@ class UsageRow(Shown):
     cache_write_tokens: int
     unpriced_calls: int
     cost: float | None
+    known_cost: float
 
 
 class TraceRecord(Shown):

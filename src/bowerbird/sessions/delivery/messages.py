@@ -18,6 +18,18 @@ from bowerbird.store.rows.outbox import OutboxRow
 from bowerbird.store.rows.sessions import SessionRow
 from bowerbird.store.rows.turns import TurnRow
 
+_WITHOUT_WORDS = {
+    "end_turn": "Done.",
+    "max_turns": "I stopped: all model calls of this turn are used.",
+    "token_budget": "I stopped: the tokens of this turn are used.",
+    "budget": "I stopped: the limit of money is reached.",
+    "deadline": "I stopped: the time of this turn is over.",
+    "stuck": "I stopped: I kept making the same calls.",
+    "refused": "The model declines to answer that.",
+}
+"""What an ended turn says in a chat that has no words of its own, by its stop reason (AS-12); where a question
+was not answered, the question says so itself."""
+
 BY_PARTS = ("schedule",)  # kinds of turns whose part says itself what is owed (`SessionPart.ended`)
 
 
@@ -48,6 +60,18 @@ def answer_parcels(
 ) -> tuple[OutboxRow, ...]:
     """Return the rows of a turn's final answer, one per part."""
     return rows_of(session, turn, "answer", contents)
+
+
+def words_at_end(text: str, state: str, stop_reason: str) -> str:
+    """Return what a turn says at its end: its own text, or else in which way it ended.
+
+    Example:
+        >>> words_at_end(" ", "done", "end_turn"), words_at_end("", "cancelled", "cancelled")
+        ('Done.', '')
+    """
+    if text.strip():
+        return text
+    return _WITHOUT_WORDS.get(stop_reason, "") if state == "done" else ""
 
 
 def error_parcels(session: SessionRow, turn: TurnRow, text: str) -> tuple[OutboxRow, ...]:

@@ -23,6 +23,7 @@ from bowerbird.sessions.delivery.messages import (
     error_parcels,
     has_address,
     request_parcels,
+    words_at_end,
 )
 from bowerbird.sessions.dispatch.lease import Lease
 from bowerbird.sessions.journal.audit_log import AuditLine
@@ -237,8 +238,9 @@ class Closer:
         session, turn = self._session, self._turn
         if not has_address(session) or turn.kind in BY_PARTS:
             return ()
-        if ending.text and ending.state != "failed":
-            parts = self._context.outbox.parts(session.channel, ending.text)
+        said = words_at_end(ending.text, ending.state, ending.stop_reason)
+        if said and ending.state != "failed":
+            parts = self._context.outbox.parts(session.channel, said)
             return answer_parcels(session, turn, parts)
         if ending.error is not None:
             return error_parcels(session, turn, ending.error.message)

@@ -61,9 +61,9 @@ def _key(by: By) -> ColumnElement[str]:
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
-    priced, unpriced = row.pop("priced"), int(row["unpriced_calls"])
+    known, unpriced = float(row.pop("priced") or 0.0), int(row["unpriced_calls"])
     numbers = {name: int(value or 0) for name, value in row.items() if name != "key"}
-    return {"key": row["key"], **numbers, "cost": None if unpriced else float(priced or 0.0)}
+    return {"key": row["key"], **numbers, "cost": None if unpriced else known, "known_cost": known}
 
 
 def standing_limits(connection: Connection) -> dict[tuple[str, str], float]:

@@ -83,7 +83,7 @@ class LandedHistory(msgspec.Struct, frozen=True):
     Attributes:
         repository: virtual path of its git directory.
         troubles: what could not be brought in, and why: the files landed all the same.
-        notes: what was left out besides, and why: refreshing the index.
+        notes: what else is to be said: that the index was not refreshed, that hard links were split.
         commit: what became of the commit that was asked for, None where none was.
     """
 
@@ -142,13 +142,13 @@ def write_history(folder: Path, found: tuple[LandedHistory, ...]) -> None:
     replace_file(folder / _NAME, msgspec.json.encode(found))
 
 
-def note_left_out(folder: Path, why: str) -> None:
-    """Add to what a landing's folder says why git's index was left as it is; "" = it was not."""
-    if not why:
+def add_note(folder: Path, note: str) -> None:
+    """Add to what a landing's folder says a sentence for people; "" = none."""
+    if not note:
         return
     with suppress(OSError):  # it has landed: a full disk takes the note, and must not take the word for it
         found = read_history(folder) or (LandedHistory("/.git"),)
-        first = msgspec.structs.replace(found[0], notes=(*found[0].notes, why))
+        first = msgspec.structs.replace(found[0], notes=(*found[0].notes, note))
         write_history(folder, (first, *found[1:]))
 
 

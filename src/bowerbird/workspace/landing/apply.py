@@ -23,6 +23,7 @@ import msgspec
 from bowerbird.core.errors import LandingStuck, WorkspaceError
 from bowerbird.workspace.landing.acts import Action, Acts, ordered
 from bowerbird.workspace.landing.checkpoints import Checkpoint, no_checkpoint
+from bowerbird.workspace.landing.flushing import Flushing
 from bowerbird.workspace.landing.obstacles import Obstacles
 from bowerbird.workspace.landing.progress import UNSEEN, Meter
 from bowerbird.workspace.landing.record import LandingFolder, LandingRecord, Refused, Step
@@ -164,11 +165,13 @@ class Applier:
 
     def _stage(self, steps: Sequence[Step]) -> None:
         staged = [action for action in ordered(steps) if action.verb in ("place", "remove")]
-        for action in self._meter.actions("writing", staged, steps):
-            self._checkpoint(f"stage {action.index}")
-            self._staging.place(steps[action.index])
-            if action.verb == "place":
-                self._staging.write(steps[action.index], action.index)
+        with Flushing() as flushing:
+            for action in self._meter.actions("writing", staged, steps):
+                self._checkpoint(f"stage {action.index}")
+                self._staging.place(steps[action.index])
+                if action.verb == "place":
+                    self._staging.write(steps[action.index], action.index, flushing=flushing)
+            flushing.finish()
 
     def _refuse_changed(self, steps: Sequence[Step]) -> None:
         moved = [s for s in steps if self._tree.version(s.path) != s.before]
@@ -188,9 +191,11 @@ class Applier:
         return third
 
     def _sync(self, steps: Sequence[Step]) -> None:
-        for directory in {s.path.rpartition(b"/")[0] for s in steps if s.before != s.after}:
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-                os.fsync(self._tree.directory(directory))
+        with Flushing() as flushing:
+            for directory in {s.path.rpartition(b"/")[0] for s in steps if s.before != s.after}:
+                with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                    flushing.written(self._tree.directory(directory))
+            flushing.finish()
 
     def _end(
         self, record: LandingRecord, steps: Sequence[Step], settle: Settle, attention: dict[str, str]

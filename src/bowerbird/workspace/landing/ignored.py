@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Literal, Protocol
 
-from bowerbird.workspace.tree.changes import covers
+from bowerbird.workspace.tree.tops import Tops
 
 
 class ByGit(Protocol):
@@ -50,11 +50,11 @@ class Ignored:
             include: ignored paths that land with the rest; a directory takes all that it holds.
         """
         exact = frozenset(named)
-        tops = [*include, *(path for path in named if path != "/" and self(path))]
+        tops = Tops([*include, *(path for path in named if path != "/" and self(path))])
         known: dict[str, Literal["cache", "git", ""]] = {}
 
         def whole(directory: str) -> Literal["cache", "git", ""]:
-            if any(covers(top, directory or "/") or covers(directory or "/", top) for top in tops):
+            if tops.cover(directory or "/") or tops.inside(directory or "/"):
                 return ""
             if self._is_cache(directory):
                 return "cache"
@@ -70,7 +70,7 @@ class Ignored:
                 return True
             if because == "git" and not path.endswith("/.git"):
                 return is_new or not self._is_tracked(path)
-            if path in exact or any(covers(top, path) for top in tops):
+            if path in exact or tops.cover(path):
                 return False
             return self._stays(path, is_new=is_new)
 

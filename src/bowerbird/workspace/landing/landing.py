@@ -7,25 +7,26 @@ Not here: the crash-safe change of files (`apply.py`), decisions (`plan.py`), un
 import contextlib
 import dataclasses
 import os
-import stat
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from bowerbird.core.errors import LandingRefused, Stale, WorkspaceError
+from bowerbird.core.errors import Stale, WorkspaceError
 from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import now_iso
 from bowerbird.workspace.git.apart import apart, files_of
 from bowerbird.workspace.git.arrival import Bringing, bring
 from bowerbird.workspace.git.committing import Committing, LandedFile
-from bowerbird.workspace.git.landed_history import LandedHistory, note_left_out, write_history
+from bowerbird.workspace.git.landed_history import LandedHistory, add_note, write_history
 from bowerbird.workspace.git.moving import refresh_index, settle_history
 from bowerbird.workspace.history.history import History
 from bowerbird.workspace.landing.apply import Applier, Changed
 from bowerbird.workspace.landing.case_clashes import case_clashes
 from bowerbird.workspace.landing.checkpoints import Checkpoint, no_checkpoint
+from bowerbird.workspace.landing.flushing import Flushing
+from bowerbird.workspace.landing.hard_links import HARD_LINK, links_at, split_note
 from bowerbird.workspace.landing.landed_paths import LandedPaths, follow
 from bowerbird.workspace.landing.lock import data_dir_of, workspace_lock
 from bowerbird.workspace.landing.obstacles import Obstacles
@@ -42,18 +43,19 @@ from bowerbird.workspace.landing.plan import (
 )
 from bowerbird.workspace.landing.progress import UNSEEN, Meter, Told
 from bowerbird.workspace.landing.record import LandingEntry, LandingFolder, LandingRecord, Refused, Step
-from bowerbird.workspace.landing.refusals import file_refusal
+from bowerbird.workspace.landing.refusals import file_refusal, refusal
+from bowerbird.workspace.landing.unseen import unseen_note
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.marks.surroundings import around_changes
-from bowerbird.workspace.marks.table import FLAGS
 from bowerbird.workspace.tree import presence
-from bowerbird.workspace.tree.changes import Change, base_side, covers, side_of
+from bowerbird.workspace.tree.changes import Change, base_side, side_of
 from bowerbird.workspace.tree.nodes import Entry
 from bowerbird.workspace.tree.paths import path_b64, shown
 from bowerbird.workspace.tree.real_directory import Beneath, Gone, Version, landed_form, version_of
 from bowerbird.workspace.tree.regions import Take
 from bowerbird.workspace.tree.stack import Stack
 from bowerbird.workspace.tree.threeway import Side, same_side
+from bowerbird.workspace.tree.tops import Tops
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +123,11 @@ def plan_landing(
     changes = [*parts.files, *parts.settings]
     wanted = None if request.paths is None else (*request.paths, *request.include)
     chosen, unknown = choose(changes, wanted, request.hunks)
-    unknown = [p for p in unknown if not any(covers(p, path) for path in ground.staying)]
+    stay = Tops(ground.staying)
+    unknown = [p for p in unknown if not stay.inside(p)]
     if wanted is None:
-        unknown = [p for p in request.include if not any(covers(p, change.path) for change in changes)]
+        present = Tops(change.path for change in changes)
+        unknown = [p for p in request.include if not present.inside(p)]
     chosen = with_git_units(changes, chosen, around)
     given = PlanInput(
         rules=ground.rules,
@@ -134,8 +138,8 @@ def plan_landing(
         obstacle_of=obstacle_in(tree),
         links_of=lambda path: links_at(tree, path),
         tainted=ground.tainted,
-        accept=request.accept,
-        named=request.paths,
+        accept=frozenset(request.accept),
+        named=None if request.paths is None else frozenset(request.paths),
         force=request.force,
         automatic=request.automatic,
         resolved=request.resolved,
@@ -152,12 +156,6 @@ def obstacle_in(tree: Beneath) -> Callable[[str, Side | None, Side | None, bool]
         return looking.of(os.fsencode(path[1:]), *kinds, only_mode=only_mode and kinds[0] == "file")
 
     return of
-
-
-def links_at(tree: Beneath, path: str) -> int:
-    """Return how many names a file of the workspace has; 1 where none stands."""
-    found = tree.lstat(os.fsencode(path[1:]))
-    return found.st_nlink if found is not None and stat.S_ISREG(found.st_mode) else 1
 
 
 def land(ground: LandingContext, root: Path, request: LandRequest) -> tuple[LandingRecord, LandingFolder]:
@@ -196,7 +194,9 @@ def land(ground: LandingContext, root: Path, request: LandRequest) -> tuple[Land
             write_history(folder.path, history)
             settle = settler(ground.stack, folder, landed, tree, meter)
             record = applier.run(record, steps, with_history(settle, folder, ground.stack, root))
-            note_left_out(folder.path, refresh_index(root, [step.path for step in steps]))
+            add_note(folder.path, refresh_index(root, [step.path for step in steps]))
+            add_note(folder.path, unseen_note(ground.stack, tree, [e.path for e in landing]))
+            add_note(folder.path, split_note([e.path for e in landing if HARD_LINK in e.flags]))
         else:
             # Nothing to do is no event of the workspace: said, but not kept.
             record = msgspec.structs.replace(record, state="done")
@@ -248,68 +248,22 @@ def refusals(folder: LandingFolder) -> Generator[None]:
                 folder.remove()  # else something is still to be done, and it says what
 
 
-def refusal(rows: Sequence[dict[str, str]]) -> LandingRefused:
-    """Return the error that names every refused path."""
-    few = "; ".join(f"{_on_one_line(row['path'])}: {meaning(row['reason'])}" for row in rows[:5])
-    more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
-    return LandingRefused(f"nothing landed: {few}{more}", rows)
-
-
-_MEANINGS = {
-    "both_modified": "you changed the same lines",
-    "both_created": "you created a file of that name, too",
-    "delete_modify": "you deleted it",
-    "modify_delete": "you changed what the branch deletes",
-    "binary": "you changed it, too, and it is not text",
-    "uncertain_base": "it changed while a command ran, so its earlier content is not known",
-    "mode": "you changed its permissions, too",
-    "type": "it is another kind of file by now",
-    "symlink": "you changed where it points, too",
-    "dir_gained": "it stays: it holds files that the branch does not show, hidden ones such as .env, "
-    "or ones added since",
-    "git-moved": "somebody used this repository since, so it stays",
-    "git-data": "git's own data never lands as files; commits land with --commits",
-    "special": "it is a device, socket or pipe, which does not land",
-}
-
-
-def meaning(reason: str) -> str:
-    """Return a reason as people read it.
-
-    Example:
-        >>> meaning("type"), meaning("ignored")
-        ('type (it is another kind of file by now)', 'ignored')
-        >>> meaning("flagged: ci")
-        'flagged: ci (runs on the build server, with its secrets)'
-    """
-    said = _MEANINGS.get(reason)
-    flag = FLAGS.get(reason.removeprefix("flagged: ").partition(",")[0])
-    if said is None and flag is not None and reason.startswith("flagged: "):
-        said = flag.reason[:1].lower() + flag.reason[1:].rstrip(".")
-    return reason if said is None else f"{reason} ({said})"
-
-
-def _on_one_line(path: str) -> str:
-    return path.lstrip("/").replace("\n", "\\n")
-
-
 def _keep_all(folder: LandingFolder, tree: Beneath, entries: Sequence[PlanEntry], meter: Meter) -> list[Step]:
     """Store every version that the landing or its undo may need, and return the steps."""
     folder.create()
     steps: list[Step] = []
     known = {os.fsencode(e.path[1:]) for e in entries}
-    for entry in meter.each("saving", entries):
-        path = os.fsencode(entry.path[1:])
-        if entry.result is not None:
-            for above in list(tree.missing_parents(path)):
-                if above not in known:
-                    known.add(above)
-                    steps.append(made_directory(above))
-        change = entry.chosen.change
-        versions = (*entry.versions(), version_of(change.base), version_of(change.new))
-        sides = (entry.current, entry.result, change.base, change.new)
-        folder.keep_all(zip(sides, versions, strict=True))
-        steps.append(Step(path, *versions))
+    with Flushing() as flushing:
+        for entry in meter.each("saving", entries):
+            path = os.fsencode(entry.path[1:])
+            if entry.result is not None:
+                steps += made_above(tree, path, known)
+            change = entry.chosen.change
+            versions = (*entry.versions(), version_of(change.base), version_of(change.new))
+            sides = (entry.current, entry.result, change.base, change.new)
+            folder.keep_all(zip(sides, versions, strict=True), flushing)
+            steps.append(Step(path, *versions))
+        flushing.finish()
     return steps
 
 
@@ -343,7 +297,7 @@ def landing_entry(chosen: Chosen, entry: PlanEntry) -> LandingEntry:
         before=before.shown if before else None,
         after=after.shown if after else None,
         mode=after.mode if after is not None and after.kind == "file" else None,
-        hunks=() if chosen.whole else chosen.hunks,
+        hunks=chosen.part or (),
         flags=entry.flags,
         merged=entry.merged,
         tainted=entry.tainted,
@@ -375,9 +329,19 @@ def settler(
     return settle
 
 
-def made_directory(path: bytes) -> Step:
-    """Return the step of a directory that exists only for what is put in it."""
-    return Step(path, None, Version("dir"), None, Version("dir"), implied=True)
+def made_above(tree: Beneath, path: bytes, known: set[bytes]) -> list[Step]:
+    """Return the steps of directories that exist only for what is put in them.
+
+    Args:
+        known: paths that have a step, or a directory already; those above `path` are added.
+    """
+    above, missing, made = path.rpartition(b"/")[0], list[bytes](), Version("dir")
+    while above and above not in known:
+        known.add(above)
+        if tree.lstat(above) is None:
+            missing.append(above)
+        above = above.rpartition(b"/")[0]
+    return [Step(each, None, made, None, made, implied=True) for each in reversed(missing)]
 
 
 def set_base(stack: Stack, folder: LandingFolder, path: str, version: Version | None) -> None:
@@ -386,7 +350,7 @@ def set_base(stack: Stack, folder: LandingFolder, path: str, version: Version | 
         stack.orig.save(path, None, None)
     elif version.kind == "file":
         source = folder.blob(version.digest or "")
-        stack.orig.save(path, Entry("file", version.mode, source.lstat().st_size, 0, 0), str(source))
+        stack.orig.save(path, Entry("file", version.mode, os.lstat(source).st_size, 0, 0), source)
     else:
         target = os.fsdecode(version.target) if version.target is not None else None
         stack.orig.save(path, Entry(version.kind, 0o755, 0, 0, 0, target), None)

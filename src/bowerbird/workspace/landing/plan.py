@@ -16,16 +16,18 @@ from bowerbird.workspace.compare.diff import change_hunks
 from bowerbird.workspace.compare.merge import NamesOf, Planned, SideOf, plan_merge, wins
 from bowerbird.workspace.compare.results import Drift, LandingPlan, Op, PlannedPath, folded_rows
 from bowerbird.workspace.git.apart import in_git
+from bowerbird.workspace.landing.hard_links import with_links
 from bowerbird.workspace.marks.flags import ALWAYS_REFUSED, FlagRules, Marks, grade_of
 from bowerbird.workspace.marks.surroundings import Surroundings
 from bowerbird.workspace.marks.table import FLAGS, Grade
-from bowerbird.workspace.tree.changes import Change, covers
+from bowerbird.workspace.tree.changes import Change
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.hunks import apply_hunks
 from bowerbird.workspace.tree.paths import path_b64, shown
 from bowerbird.workspace.tree.real_directory import Version, landed_version, version_of
 from bowerbird.workspace.tree.regions import Take
 from bowerbird.workspace.tree.threeway import Decision, Side
+from bowerbird.workspace.tree.tops import Tops
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,22 @@ class Chosen:
     """A change to land; `change.new` is the part of it that lands.
 
     Attributes:
-        hunks: ids of the hunks that land. whole: all of the change lands.
+        part: ids of the hunks that land, None where all of the change does.
     """
 
     change: Change
-    hunks: tuple[str, ...]
-    whole: bool
+    part: tuple[str, ...] | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of the change lands."""
+        return self.part is None
+
+    def hunks(self) -> tuple[str, ...]:
+        """Return the ids of the hunks that land; reads both sides of a change that lands whole."""
+        if self.part is not None:
+            return self.part
+        return tuple(hunk.id for hunk in change_hunks(self.change) or ())
 
 
 def no_places() -> None:
@@ -111,7 +123,7 @@ class PlanEntry:
             tainted=self.tainted,
             taint=self.taint,
             ignored=self.left_out,
-            hunks=self.chosen.hunks,
+            hunks=self.chosen.hunks(),
             links=self.links,
         )
 
@@ -132,19 +144,20 @@ def choose(
     wanted = set(hunks or ())
     chosen: list[Chosen] = []
     matched: set[str] = set()
+    tops = Tops(paths or ())
     for change in changes:
-        given = [path for path in paths or () if covers(path, change.path)]
+        given = tops.over(change.path)
         matched.update(given)
         selected = bool(given) if paths is not None else hunks is None
         if not selected and not wanted:
             continue
-        found = change_hunks(change) or ()
+        found = (change_hunks(change) or ()) if wanted else ()
         named = tuple(h.id for h in found if h.id in wanted)
         wanted.difference_update(named)
         if named and len(named) < len(found):
-            chosen.append(Chosen(_part(change, named), named, whole=False))
+            chosen.append(Chosen(_part(change, named), named))
         elif named or selected:
-            chosen.append(Chosen(change, tuple(h.id for h in found), whole=True))
+            chosen.append(Chosen(change))
     if wanted:
         raise Stale(f"hunk {min(wanted)} is not a present change; look at the diff again")
     return chosen, [path for path in paths or () if path not in matched]
@@ -222,10 +235,13 @@ def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[
     if item.path in clashes:
         clash = FLAGS["case-clash"].reason
         marks = replace(marks, flags=("case-clash", *marks.flags), reasons=(clash, *marks.reasons))
+    op = operation(change)
+    links = given.links_of(item.path) if op == "modify" else 1
+    marks = with_links(marks, item.path, links, given.rules)
     left_out = marks.is_scrap and item.path not in (given.named or ())
     settled = resolved_side(item, given.resolved[item.path]) if item.path in given.resolved else None
     taken = decision.action == "take" or _forced(decision, chosen, given) or settled is not None
-    op, result = operation(change), (settled or decision.result) if taken else item.ours
+    result = (settled or decision.result) if taken else item.ours
     refused = None if left_out else _refusal(decision, marks, chosen, given)
     if taken and not left_out and refused is None:
         refused = given.obstacle_of(item.path, item.ours, result, op == "chmod")
@@ -240,7 +256,7 @@ def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[
         tainted,
         refused,
         left_out,
-        given.links_of(item.path) if op == "modify" else 1,
+        links,
         marks.reasons,
         _unit(marks),
         given.tainted.get(item.path, ()),
@@ -337,7 +353,7 @@ def with_git_units(changes: Sequence[Change], chosen: Sequence[Chosen], around: 
         c for c in changes
         if c.path in present or ((place := around.git_place(c.path)) is not None and place.root in units)
     ]  # fmt: skip
-    return [present.get(c.path) or Chosen(c, (), whole=True) for c in rest]
+    return [present.get(c.path) or Chosen(c) for c in rest]
 
 
 def plan_id(entries: Sequence[PlanEntry]) -> str:

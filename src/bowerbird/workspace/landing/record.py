@@ -21,6 +21,7 @@ import msgspec
 from bowerbird.core.errors import WorkspaceError
 from bowerbird.core.forms import decode
 from bowerbird.workspace.compare.results import Op
+from bowerbird.workspace.landing.flushing import Flushing
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.real_directory import Version
@@ -135,6 +136,7 @@ class LandingFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._blobs = f"{path}/blobs/"
 
     def create(self) -> None:
         """Make the directories, private to the user."""
@@ -180,8 +182,8 @@ class LandingFolder:
         """Write the steps, on disk when this returns."""
         write_durably(self.path / "steps.json", msgspec.json.encode(steps))
 
-    def keep(self, side: Side | None, version: Version | None) -> None:
-        """Store the bytes of a version, once."""
+    def keep(self, side: Side | None, version: Version | None, flushing: Flushing) -> None:
+        """Store the bytes of a version, once; they are on the disk when `flushing` is finished."""
         if side is None or side.content is None or version is None or version.digest is None:
             return
         target = self.blob(version.digest)
@@ -189,20 +191,20 @@ class LandingFolder:
             return
         if side.content.frozen is not None:
             try:
-                target.hardlink_to(side.content.frozen)
+                os.link(side.content.frozen, target)
                 return
             except OSError:  # another file system, or its limit of links: copy
                 pass
-        _copy(side.content, target)
+        _copy(side.content, target, flushing)
 
-    def keep_all(self, kept: Iterable[tuple[Side | None, Version | None]]) -> None:
+    def keep_all(self, kept: Iterable[tuple[Side | None, Version | None]], flushing: Flushing) -> None:
         """Store several versions; of equal bytes the one that costs a link, not a copy."""
         for side, version in sorted(kept, key=lambda item: not _is_frozen(item[0])):
-            self.keep(side, version)
+            self.keep(side, version, flushing)
 
-    def blob(self, digest: str) -> Path:
+    def blob(self, digest: str) -> str:
         """The file that holds the bytes of `digest`."""
-        return self.path / "blobs" / digest.partition(":")[2]
+        return self._blobs + digest.partition(":")[2]  # a `Path` for each of 30,000 takes seconds
 
     def side(self, version: Version | None) -> Side | None:
         """Return a stored version as one side of a merge."""
@@ -211,7 +213,7 @@ class LandingFolder:
         if version.kind == "symlink":
             return Side("symlink", 0, None, os.fsdecode(version.target or b""))
         if version.kind == "file":
-            blob = str(self.blob(version.digest or ""))
+            blob = self.blob(version.digest or "")
             return Side("file", version.mode, Content(blob, frozen=blob))
         return Side(version.kind)
 
@@ -230,11 +232,11 @@ def _is_frozen(side: Side | None) -> bool:
     return side is not None and side.content is not None and side.content.frozen is not None
 
 
-def _copy(content: Content, target: Path) -> None:
+def _copy(content: Content, target: str, flushing: Flushing) -> None:
     fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         content.write_to(fd)
-        os.fsync(fd)
+        flushing.written(fd)
     finally:
         os.close(fd)
 

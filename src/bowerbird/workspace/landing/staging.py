@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from bowerbird.workspace.landing.flushing import Flushing
 from bowerbird.workspace.landing.inherited_metadata import default_acl, inherit
 from bowerbird.workspace.landing.record import LandingFolder, Step
 from bowerbird.workspace.landing.statx import beyond
@@ -136,8 +137,13 @@ class Staging:
 
     # ------------------------------------------------------------ what
 
-    def write(self, step: Step, index: int, version: Version | None = None) -> None:
-        """Write the new version of a step (or another one) under its number."""
+    def write(
+        self, step: Step, index: int, version: Version | None = None, flushing: Flushing | None = None
+    ) -> None:
+        """Write the new version of a step (or another one) under its number.
+
+        It is on the disk when this returns, or when `flushing` is finished.
+        """
         wanted = version if version is not None else step.after
         assert wanted is not None  # only what stands somewhere is staged
         place, name = self.place(step), b"%d" % index
@@ -156,7 +162,7 @@ class Staging:
             inherit(fd, self._tree, step.path if existing else None)
             # What lands has no setuid, setgid or sticky bit; what comes back has those that it had.
             os.fchmod(fd, wanted.mode if self.gives_back or version is not None else wanted.mode & 0o777)
-            os.fsync(fd)
+            os.fsync(fd) if flushing is None else flushing.written(fd)
         finally:
             os.close(fd)
 

@@ -19,7 +19,7 @@ from bowerbird.workspace.compare.merge import Planned, plan_merge, wins
 from bowerbird.workspace.git.apart import in_git
 from bowerbird.workspace.git.committing import Committing, LandedFile
 from bowerbird.workspace.git.landed_history import (
-    note_left_out,
+    add_note,
     read_history,
     reversed_history,
     write_history,
@@ -27,12 +27,13 @@ from bowerbird.workspace.git.landed_history import (
 from bowerbird.workspace.git.moving import refresh_index
 from bowerbird.workspace.landing.apply import Applier, Settle
 from bowerbird.workspace.landing.checkpoints import Checkpoint, no_checkpoint
+from bowerbird.workspace.landing.flushing import Flushing
+from bowerbird.workspace.landing.hard_links import HARD_LINK, links_at, split_note
 from bowerbird.workspace.landing.landed_paths import LandedPaths
 from bowerbird.workspace.landing.landing import (
     is_pending,
-    made_directory,
+    made_above,
     obstacle_in,
-    refusal,
     refusals,
     set_base,
     with_history,
@@ -41,14 +42,16 @@ from bowerbird.workspace.landing.lock import data_dir_of, workspace_lock
 from bowerbird.workspace.landing.plan import operation
 from bowerbird.workspace.landing.progress import UNSEEN, Meter, Told
 from bowerbird.workspace.landing.record import LandingEntry, LandingFolder, LandingRecord, Refused, Step
+from bowerbird.workspace.landing.refusals import refusal
 from bowerbird.workspace.marks.names import folded_parts
-from bowerbird.workspace.tree.changes import Change, base_side, covers
+from bowerbird.workspace.tree.changes import Change, base_side
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.hunks import apply_hunks
 from bowerbird.workspace.tree.paths import path_b64, shown
 from bowerbird.workspace.tree.real_directory import Beneath, Version, landed_version, version_of
 from bowerbird.workspace.tree.stack import Stack
 from bowerbird.workspace.tree.threeway import Side, decide
+from bowerbird.workspace.tree.tops import Tops
 
 ENDED_STATES = ("done", "needs_attention", "undone", "given_up")
 
@@ -98,19 +101,7 @@ def undo(
     data_dir = data_dir_of(folder.path.parent.parent)
     with Beneath(root) as tree, workspace_lock(tree, data_dir), refusals(target):
         planned, kept = without_live_repositories(_plan(folder, tree, request, meter))
-        rows = [
-            {"path": shown(item.path), "reason": str(item.decision.reason)}
-            for item in planned
-            if item.decision.action == "conflict" and not (request.force and wins(item.decision))
-        ]
-        obstacle_of = obstacle_in(tree)
-        for item in planned:
-            result = item.decision.result
-            only_mode = _only_mode(item.ours, result)
-            reason = obstacle_of(item.path, item.ours, result, only_mode)
-            if reason is not None and item.path not in {row["path"] for row in rows}:
-                rows.append({"path": shown(item.path), "reason": reason})
-        if rows:
+        if rows := _refused(planned, tree, force=request.force):
             raise refusal(rows)
         if request.commit is not None:
             files = [LandedFile(item.path, item.ours, item.decision.result) for item in planned]
@@ -120,15 +111,30 @@ def undo(
         if not planned and not history:
             raise InvalidArgument(f"nothing of landing {record.id} is left to take back")
         steps = _keep_all(folder, target, tree, planned, stack, meter)
-        made = _record(folder, target, record, request, planned)
+        made = _record(folder, target, record, request, planned, tree)
         made = msgspec.structs.replace(made, refused=tuple(Refused(path, "git-moved") for path in kept))
         write_history(target.path, history)
         settle = undo_settler(stack, folder, target, tree, meter)
         if stack is not None:
             settle = with_history(settle, target, stack, root)
         done = Applier(tree, target, checkpoint, meter).run(made, steps, settle)
-        note_left_out(target.path, refresh_index(root, [step.path for step in steps]))
+        add_note(target.path, refresh_index(root, [step.path for step in steps]))
+        add_note(target.path, split_note([e.path for e in made.entries if HARD_LINK in e.flags], undone=True))
         return done, target
+
+
+def _refused(planned: Sequence[Planned], tree: Beneath, *, force: bool) -> list[dict[str, str]]:
+    """Return `{"path", "reason"}` of what cannot be taken back: later edits, or what the system refuses."""
+    obstacle_of = obstacle_in(tree)
+    rows: list[dict[str, str]] = []
+    for item in planned:
+        ours, result = item.ours, item.decision.result
+        overlaps = item.decision.action == "conflict" and not (force and wins(item.decision))
+        reason = str(item.decision.reason) if overlaps else None
+        reason = reason or obstacle_of(item.path, ours, result, _only_mode(ours, result))
+        if reason is not None:
+            rows.append({"path": shown(item.path), "reason": reason})
+    return rows
 
 
 def without_live_repositories(planned: Sequence[Planned]) -> tuple[list[Planned], list[str]]:
@@ -152,13 +158,14 @@ def _plan(folder: LandingFolder, tree: Beneath, request: UndoRequest, meter: Met
     changes: list[Change] = []
     implied: set[str] = set()
     wanted = set(request.hunks or ())
+    tops = None if request.paths is None else Tops(request.paths)
     for step in folder.steps():
         path = "/" + os.fsdecode(step.path)
         if step.before == step.after:
             continue
         if step.implied:
             implied.add(path)
-        elif request.paths is not None and not any(covers(given, path) for given in request.paths):
+        elif tops is not None and not tops.cover(path):
             continue
         change = Change(path, folder.side(step.after), folder.side(step.before))
         if request.hunks is not None and not step.implied:
@@ -209,25 +216,26 @@ def _keep_all(
     steps: list[Step] = []
     moved = {step.path: step for step in source.steps()}
     known = {os.fsencode(item.path[1:]) for item in planned}
-    for item in meter.each("saving", planned):
-        path = os.fsencode(item.path[1:])
-        result = item.decision.result
-        if result is not None:
-            for above in list(tree.missing_parents(path)):
-                if above not in known:
-                    known.add(above)
-                    steps.append(made_directory(above))
-        step = moved[path]
-        before, after = version_of(item.ours), _restored(step, result)
-        target.keep_all([(item.ours, before), (result, after)])
-        base = new = None
-        if stack is not None and stack.touched(item.path) is not None:
-            present = base_side(stack, item.path)
-            earlier = _base_after(source, step, present, result)
-            base, new = version_of(present), version_of(earlier)
-            target.keep_all([(present, base), (earlier, new)])
-        again = step.owned if after is not None and after.kind == "dir" else None
-        steps.append(Step(path, before, after, base, new, step.implied, owned=again))
+    with Flushing() as flushing:
+        for item in meter.each("saving", planned):
+            path = os.fsencode(item.path[1:])
+            result = item.decision.result
+            if result is not None:
+                steps += made_above(tree, path, known)
+            step = moved[path]
+            before, after = version_of(item.ours), _restored(step, result)
+            # What landed and still stands there is kept already, and costs a link.
+            ours = source.side(before) if before == step.after else item.ours
+            target.keep_all([(ours, before), (result, after)], flushing)
+            base = new = None
+            if stack is not None and stack.touched(item.path) is not None:
+                present = base_side(stack, item.path)
+                earlier = _base_after(source, step, present, result)
+                base, new = version_of(present), version_of(earlier)
+                target.keep_all([(present, base), (earlier, new)], flushing)
+            again = step.owned if after is not None and after.kind == "dir" else None
+            steps.append(Step(path, before, after, base, new, step.implied, owned=again))
+        flushing.finish()
     return steps
 
 
@@ -260,11 +268,14 @@ def _record(
     undone: LandingRecord,
     request: UndoRequest,
     planned: Sequence[Planned],
+    tree: Beneath,
 ) -> LandingRecord:
     entries: list[LandingEntry] = []
+    split = {entry.path for entry in undone.entries if HARD_LINK in entry.flags}
     steps = {"/" + os.fsdecode(step.path): step for step in source.steps()}
     for item in planned:
         before, after = version_of(item.ours), _restored(steps[item.path], item.decision.result)
+        is_split = shown(item.path) in split or (after is not None and links_at(tree, item.path) > 1)
         entries.append(
             LandingEntry(
                 path=shown(item.path),
@@ -272,6 +283,7 @@ def _record(
                 before=before.shown if before else None,
                 after=after.shown if after else None,
                 mode=after.mode if after is not None and after.kind == "file" else None,
+                flags=(HARD_LINK,) if is_split else (),
                 merged=item.decision.merged,
                 path_b64=path_b64(item.path) or msgspec.UNSET,
             )

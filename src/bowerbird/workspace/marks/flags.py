@@ -98,7 +98,7 @@ class FlagRules:
         """
         found = {"tainted": FLAGS["tainted"].reason} if tainted else {}
         place = around.git_place(path)
-        if not _matches(self.unflag, path):
+        if not self.is_unflagged(path):
             found |= _by_name(path, place, new)
             if _matches(self.agent_config, path):
                 found["agent-config"] = "settings in use, or protected memory"
@@ -110,6 +110,10 @@ class FlagRules:
         flags = tuple(sorted(found))
         scrap = place is not None and place.is_scrap
         return Marks(flags, tuple(found[flag] for flag in flags), scrap, place)
+
+    def is_unflagged(self, path: str) -> bool:
+        """Whether settings say that `path` carries no marks."""
+        return _matches(self.unflag, path)
 
     def is_cache(self, path: str) -> bool:
         """Whether `path` is, or lies in, what `ignore` names."""

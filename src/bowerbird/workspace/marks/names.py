@@ -39,12 +39,12 @@ def folded(name: str) -> str:
     return bare if short is None else _SHORT_OF[(short.lastindex or 1) - 1]
 
 
-def folded_parts(path: str) -> list[str]:
+@lru_cache(maxsize=64)  # a dozen rules ask for the same path, one after the other
+def folded_parts(path: str) -> tuple[str, ...]:
     """Return the components of a virtual path, folded."""
-    parts = path[1:].split("/")
     if path.isascii() and _UNUSUAL.search(path) is None and "./" not in path:
-        return [part.lower() for part in parts]
-    return [folded(part) for part in parts]
+        return tuple(path[1:].lower().split("/"))
+    return tuple(folded(part) for part in path[1:].split("/"))
 
 
 class _Pattern(NamedTuple):

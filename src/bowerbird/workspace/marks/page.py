@@ -46,6 +46,8 @@ the table |
 | `permissions` | held | a file that more people may read or write than before, a new one that everybody may \
 write, one that its owner may no longer read or write |
 | `dotfile` | held | any other path with a name in it that begins with a dot |
+| `hard-link` | held | a changed file that has other names in your directory or beyond it (hard links): a \
+landing replaces the file under this name, and the others keep the old bytes |
 | `tainted` | held | whatever a turn wrote that had read something from outside: the web, a tool of an \
 MCP server |
 

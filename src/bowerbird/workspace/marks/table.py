@@ -61,6 +61,7 @@ FLAGS: dict[str, Flag] = {
     "exec-bit": Flag("held", "Becomes executable."),
     "permissions": Flag("held", "Other people may read or write it, or you may no longer."),
     "dotfile": Flag("held", "Hidden by its name; many programs read such files on their own."),
+    "hard-link": Flag("held", "It has other names (hard links), which keep the old bytes."),
     "tainted": Flag("held", "Written by a turn that had read text from outside."),
 }
 

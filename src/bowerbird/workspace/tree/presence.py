@@ -24,7 +24,7 @@ def is_absence(error: OSError) -> bool:
 def status_of(path: Path | str, *, follow: bool = True) -> os.stat_result | None:
     """Return what stands at a host path, None when nothing does; other errors are raised."""
     try:
-        return Path(path).stat(follow_symlinks=follow)
+        return os.stat(path, follow_symlinks=follow)  # noqa: PTH116 -- asked of each file of a landing
     except OSError as error:
         if is_absence(error):
             return None

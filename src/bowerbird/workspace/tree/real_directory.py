@@ -12,7 +12,6 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -220,14 +219,6 @@ class Beneath:
     def names(self, path: bytes) -> list[bytes]:
         """Return the names in a directory."""
         return [os.fsencode(name) for name in os.listdir(self.directory(path))]
-
-    def missing_parents(self, path: bytes) -> Iterator[bytes]:
-        """Yield the directories above `path` that do not exist, outermost first."""
-        parts = path.split(b"/")[:-1]
-        for count in range(1, len(parts) + 1):
-            above = b"/".join(parts[:count])
-            if self.lstat(above) is None:
-                yield above
 
 
 def stat_sign(found: os.stat_result) -> tuple[int, ...]:

@@ -1,0 +1,50 @@
+"""What the user put into a directory that the branch replaced: it stays, and the branch does not show it.
+
+Here: finding it when something of that directory lands, and the sentence. Not here: what a branch shows
+(`tree/stack.py`): a directory that stands in the place of another one hides all that is below it.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+
+from bowerbird.workspace.tree.nodes import Node
+from bowerbird.workspace.tree.paths import shown
+from bowerbird.workspace.tree.real_directory import Beneath
+from bowerbird.workspace.tree.stack import Stack
+from bowerbird.workspace.tree.tops import Tops
+
+_NAMED = 5
+
+
+def unseen_note(stack: Stack, tree: Beneath, landed: Iterable[str]) -> str:
+    """Return what to say of such files beside paths that landed; "" for none."""
+    found = list(_unseen(stack, tree, Tops(landed)))
+    if not found:
+        return ""
+    named = ", ".join(shown(path).lstrip("/").replace("\n", "\\n") for path in found[:_NAMED])
+    named += f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return f"{named}: added since to a directory that the branch replaced; it stays, but not on this branch"
+
+
+def _unseen(stack: Stack, tree: Beneath, landed: Tops) -> Iterator[str]:
+    todo: list[tuple[str, Node, bool]] = [("", stack.own(), False)]
+    while todo:
+        path, node, cut = todo.pop()
+        if cut and landed.inside(path):
+            for name in _names(tree, path):
+                inner = f"{path}/{name}"
+                # What stood there at the fork point has a base: it was deleted by the branch.
+                if name not in node.children and inner not in stack.orig and stack.ground.shows(inner):
+                    yield inner
+        todo += [
+            (f"{path}/{name}", inner, cut or inner.cut)
+            for name, inner in node.children.items()
+            if inner.entry is not None and inner.entry.kind == "dir"
+        ]
+
+
+def _names(tree: Beneath, path: str) -> list[str]:
+    try:
+        return sorted(os.fsdecode(name) for name in tree.names(os.fsencode(path[1:])))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
