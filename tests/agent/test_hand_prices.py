@@ -32,10 +32,10 @@ async def test_a_limit_in_money_is_judged_by_the_price_that_was_set(
 ) -> None:
     """MO-50: the limit refused the model for want of the price that the settings gave it, and said to set one."""
     fake.script({"text": "well", "usage": {"input": 1000, "output": 10}})
-    told = await turn(limits=Limits(max_cost=0.05))
+    told = await turn(limits=Limits(max_cost=0.5))
     assert told.done.error is None and told.done.text == "well"
     assert told.done.usage.cost == pytest.approx(0.011)
-    assert fake.requests[0]["max_tokens"] <= 500  # 0.05 USD buys so many, at 100 USD a million
+    assert fake.requests[0]["max_tokens"] <= 5000  # 0.5 USD buys so many, at 100 USD a million
 
 
 @pytest.mark.parametrize("model", [MINE], indirect=True)

@@ -3,8 +3,7 @@
 import asyncio
 
 import pytest
-from support.live_server import LiveServer, one, types
-from support.patience import HANG_S
+from support.live_server import LiveServer, events, one, say, text_of
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 
@@ -27,13 +26,11 @@ async def test_a_value_that_is_not_known_is_refused_with_those_that_are(
 
 @pytest.mark.parametrize("query", ["v=1", "v=2", "v=", ""])
 async def test_what_is_known_is_served(server: LiveServer, query: str) -> None:
+    server.fake.script({"text": "well"})
     conversation = await server.conversation()
     async with server.socket(conversation, query) as socket:
-        await socket.send('{"type":"ping"}')
-        seen = [await one(socket)]
-        while types(seen)[-1] == "hello":
-            seen.append(await one(socket))
-        assert types(seen)[-1] == "pong"
+        await say(socket, "hi")
+        assert text_of(await events(socket, "done")) == "well"
 
 
 async def test_a_refused_socket_is_no_error_in_the_log(
@@ -60,11 +57,9 @@ async def test_who_leaves_amid_a_body_is_no_error_in_the_log(
     head = f"POST /api/conversations/{conversation}/messages HTTP/1.1\r\nHost: {name}:{port}\r\n"
     writer.write((head + "Content-Type: application/json\r\nContent-Length: 50\r\n\r\n{").encode())
     await writer.drain()
-    async with asyncio.timeout(HANG_S):
-        while not any("run_asgi" in repr(t) for t in asyncio.all_tasks()):
-            await asyncio.sleep(0)
-        writer.close()
-        await writer.wait_closed()
-        while any("run_asgi" in repr(t) for t in asyncio.all_tasks()):
-            await asyncio.sleep(0)
+    await server.conversation()  # the server has begun with it by now
+    writer.close()
+    await writer.wait_closed()
+    for _ in range(3):
+        await server.conversation()  # and has seen that nobody is there
     assert [row.getMessage() for row in caplog.records if row.levelname == "ERROR"] == []
