@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 from playwright.async_api import Browser, CDPSession, Page, async_playwright, expect  # noqa: E402 - after the path
 from support.fake_models import FakeModels  # noqa: E402
 from support.live_server import LiveServer, live_server  # noqa: E402
-from web_scroll import HERE, PAINTED, Row, filled, path_of, source, table  # noqa: E402
+from web_scroll import HERE, PAINTED, STEPS_A_TURN, Row, filled, path_of, source, table  # noqa: E402
 
 SECONDS = (1, 2, 3, 5, 8, 12)
 LATEST_PAINT_MS = 3000.0
@@ -124,7 +124,7 @@ async def long_session(browser: Browser, server: LiveServer, conversation: str) 
     await page.get_by_role("slider").focus()
     await done("replay")
     await page.keyboard.press("Home")
-    await expect(first).to_be_visible()
+    await expect(log.get_by_text(f"Step {STEPS_A_TURN - 1}:")).to_be_visible()
     await done("first turn")
     await page.get_by_label("Search").first.fill("part 37")
     await expect(page.get_by_role("navigation", name="Sessions").get_by_role("link").first).to_be_visible()
