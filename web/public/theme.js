@@ -24,14 +24,17 @@
   var pages = document.querySelector('meta[name="bowerbird-pages"]');
   var kind = /\/c\/[^/]+\/diff$/.test(path) ? "review" : /\/c\/[^/]+$/.test(path) ? "chat" : "";
   var parts = pages && kind ? JSON.parse(pages.getAttribute("content"))[kind] || [] : [];
-  for (var at = 0; at < parts.length; at += 1) {
-    var link = document.createElement("link");
-    var style = /\.css$/.test(parts[at]);
-    link.rel = style ? "preload" : "modulepreload";
-    if (style) link.as = "style";
-    link.crossOrigin = "";
-    link.fetchPriority = "low";
-    link.href = base + "/" + parts[at];
-    document.head.appendChild(link);
-  }
+  // A frame is drawn when the style sheet is here: before it, they would hold it up.
+  if (parts.length > 0) requestAnimationFrame(function () {
+    parts.forEach(function (part) {
+      var link = document.createElement("link");
+      var style = /\.css$/.test(part);
+      link.rel = style ? "preload" : "modulepreload";
+      if (style) link.as = "style";
+      link.crossOrigin = "";
+      link.fetchPriority = "low";
+      link.href = base + "/" + part;
+      document.head.appendChild(link);
+    });
+  });
 })();

@@ -16,6 +16,7 @@ import "./styles/conflict.css";
 import "./styles/diff.css";
 import "./styles/panels.css";
 import "./styles/pages.css";
+import "./styles/print.css";
 import { createRoot } from "react-dom/client";
 
 const at = document.getElementById("root");

@@ -148,6 +148,8 @@ function isSilent(state: ConversationState): boolean {
   return last.kind === "user" || ((last.kind === "tool" || last.kind === "subagent") && last.status !== "running") || last.kind === "request";
 }
 
+const LAST_TURN = Number.MAX_SAFE_INTEGER;
+
 export default function ChatPage({ id }: { id: string }) {
   const face = useFace();
   const live = liveConversation(id);
@@ -179,9 +181,9 @@ export default function ChatPage({ id }: { id: string }) {
   useEffect(refreshSessions, [state.status]);
   const head = useHeadState(state);
   const own = useOwnActions(id, setModel);
-  const canReplay = turns > 0 && view.whole;
   const onFork = useCallback(() => actions.forkAfter(""), [actions]);
-  const onReplay = useCallback(() => setReplayAt((now) => (now === null ? turns : null)), [turns]);
+  // Of a long history the beginning may still be on its way: the slider comes when it can be moved there.
+  const onReplay = useCallback(() => void live.whole().then(() => setReplayAt((now) => (now === null ? LAST_TURN : null))), [live]);
   const above = useMemo(() => <Queue conversation={id} queued={state.queued} />, [id, state.queued]);
   const named = model ?? facts?.model ?? null;
   const picker = useMemo(() => named !== null && <ModelPicker current={named} onPick={own.pick} />, [named, own]);
@@ -205,7 +207,7 @@ export default function ChatPage({ id }: { id: string }) {
         onPanel={onPanel}
         onToggle={own.toggle}
         onFork={onFork}
-        onReplay={canReplay ? onReplay : null}
+        onReplay={turns > 0 ? onReplay : null}
       />
       <Banner connection={connection} retryAt={view.retryAt} onRetry={() => live.reconnect()} />
       {replayAt !== null && (

@@ -58,6 +58,7 @@ export function usePreferences(): Preferences {
 
 const THEME = "bowerbird.theme";
 const dark = matchMedia("(prefers-color-scheme: dark)");
+const paper = matchMedia("print");
 
 /** Return what was chosen; the system's theme until somebody chose another (UI-94). */
 export function themeNow(): Theme {
@@ -74,7 +75,7 @@ export function applyTheme(face: Face): void {
   const wanted = themeNow();
   const root = document.documentElement;
   root.dataset["face"] = face;
-  root.dataset["theme"] = wanted === "system" ? (dark.matches ? "dark" : "light") : wanted;
+  root.dataset["theme"] = paper.matches ? "light" : wanted === "system" ? (dark.matches ? "dark" : "light") : wanted;
   // The bar of a phone around the page has the page's colour.
   const colour = getComputedStyle(root).getPropertyValue("--bg").trim();
   document.querySelector<HTMLMetaElement>('meta[name="theme-color"]')?.setAttribute("content", colour);
@@ -82,6 +83,7 @@ export function applyTheme(face: Face): void {
 
 const again = (): void => applyTheme(document.documentElement.dataset["face"] === "dev" ? "dev" : "user");
 dark.addEventListener("change", again);
+paper.addEventListener("change", again); // on paper: black on white, whatever was chosen
 
 export function chooseTheme(theme: Theme): void {
   keep(THEME, theme);
