@@ -113,7 +113,7 @@ function Runs({ rows }: { rows: readonly AgentRun[] }) {
               </td>
               <td>
                 <Changes run={run} />
-                {run.landed?.["landing"] != null && <div className="muted">{t.agentLanded}</div>}
+                {run.landed?.landing != null && <div className="muted">{t.agentLanded}</div>}
               </td>
               <td>{run.cost === null ? "–" : dollars(run.cost)}</td>
             </tr>

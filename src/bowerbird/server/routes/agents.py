@@ -30,6 +30,7 @@ from bowerbird.server.common.json_answers import answer
 from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.conversations.conversations import hidden_owner, workspace_of
 from bowerbird.server.routes.common import Context, Limit, Shown, StrictBody, User, Viewer
+from bowerbird.server.routes.shapes import RefusedPath
 from bowerbird.sessions.provider_agents.asking import event_row, events_of, request_of
 from bowerbird.sessions.provider_agents.part import ProviderAgents
 
@@ -76,11 +77,20 @@ class ProbeShown(Shown):
     checked_at: str
 
 
+class LandedUnreviewed(Shown):
+    """What a run without review landed; `landing` null = nothing, and `why` says what went wrong then."""
+
+    landing: str | None
+    paths: list[str]
+    stayed: list[RefusedPath]
+    why: str | None = None
+
+
 class AgentRunShown(Shown):
     """A run that was; `conversation_id` is the one whose branch has its changes, null where it has none.
 
     `state`: `running`, `done`, `failed`, or `interrupted` when the server died in it. `landed`: of a run
-    without review: its `landing`, the `paths` that landed, and what `stayed` on the branch.
+    without review.
     """
 
     session_id: str
@@ -97,7 +107,7 @@ class AgentRunShown(Shown):
     cost: float | None
     model: str | None
     changes: dict[str, int] | None
-    landed: dict[str, Any] | None
+    landed: LandedUnreviewed | None
 
 
 class LogShown(Shown):
