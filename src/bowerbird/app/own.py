@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bowerbird.config import Loaded
 from bowerbird.core.errors import StoreError
+from bowerbird.store.unfinished import refuse_unfinished
 
 _MADE = "made-workspaces"  # in the data directory: one path a line
 
@@ -17,7 +18,7 @@ def make_data_dir(path: str) -> Path:
     """Return the data directory, made private (0700) when it was missing.
 
     Raises:
-        StoreError: it cannot be made or written; the message names it and the free space.
+        StoreError: it cannot be made, or a restore into it was killed; the message says what to do.
     """
     directory = Path(path)
     try:
@@ -27,6 +28,7 @@ def make_data_dir(path: str) -> Path:
             f"the data directory {directory} cannot be made: {error.strerror}; "
             "choose another with --data-dir, agent.data_dir or Agent(data_dir=…)"
         ) from error
+    refuse_unfinished(directory)
     return directory
 
 

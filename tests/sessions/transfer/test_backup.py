@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import sqlite3
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from support.sessions import Place, place, writes
 from support.stores import URL, opened
 
 from bowerbird.agent.limits import Limits
-from bowerbird.core.errors import Exists, NotFound, StoreCorrupt
+from bowerbird.app.own import make_data_dir
+from bowerbird.core.errors import Exists, NotFound, StoreCorrupt, StoreError
+from bowerbird.core.ids import ulid
 from bowerbird.sessions.transfer.backup import DATABASE, FILES, RECORD, is_backup, make_backup, restore_backup
 from bowerbird.store import Store
 from bowerbird.workspace.raw_copy import make_equal
@@ -128,6 +131,44 @@ async def test_a_backup_of_one_database_fills_the_other(
     await _restored(tmp_path / "two", tmp_path / "d" / "data")
     async with place(tmp_path / "d", fake) as third:
         assert [turn.state for turn in await third.service.turns(parent)] == ["done", "done"]
+
+
+KILLED = """
+import asyncio, sys
+from pathlib import Path
+from bowerbird.sessions.transfer.backup import restore_backup
+
+async def opened():
+    print("files are in place", flush=True)
+    await asyncio.sleep(3600)
+
+asyncio.run(restore_backup(Path(sys.argv[1]), Path(sys.argv[2]), opened))
+"""
+
+
+async def test_a_restore_that_is_killed_leaves_nothing_that_opens_and_is_run_again(
+    home: Place, tmp_path: Path
+) -> None:
+    """D-21: its directory looked like a healthy one without sessions, and a server served that."""
+    thread = await home.session()
+    await home.ask(thread)
+    await make_backup(home.store, tmp_path / "backup", "test")
+    data = tmp_path / "other" / "data"
+    data.parent.mkdir()
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "backup"), str(data)]
+    child = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    assert child.stdout is not None and await asyncio.wait_for(child.stdout.readline(), HANG_S)
+    child.kill()
+    await child.wait()
+    (data.parent / f".data.{ulid()}").mkdir()  # as one that was killed earlier leaves
+    with pytest.raises(StoreError, match="was not finished"):
+        make_data_dir(str(data))
+    await _restored(tmp_path / "backup", data)
+    assert make_data_dir(str(data)) == data
+    assert [path.name for path in data.parent.iterdir()] == ["data"]
+    (data.parent / "project").mkdir()
+    async with place(data.parent, home.fake) as other:
+        assert (await other.service.get(thread)).thread_id == thread
 
 
 async def test_what_is_no_whole_backup_is_refused_and_nothing_changes(home: Place, tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from bowerbird.store import Store
 from bowerbird.store.copies import check_file, copy_to_file, fill_from_file, in_file
 from bowerbird.store.migrations import HEAD
 from bowerbird.store.sql.tables import sessions, turns
+from bowerbird.store.unfinished import ROWS, is_unfinished
 from bowerbird.workspace.landing.record import LandingFolder, Refused
 from bowerbird.workspace.raw_copy import Copied, held, make_equal
 
@@ -226,29 +227,28 @@ async def restore_backup(
     record = await in_thread(_read_record, source)
     await in_thread(check_file, source / DATABASE)
     await in_thread(_require_empty, data_dir)
+    await in_thread(_remove_leftovers, data_dir)
     beside = data_dir.with_name(f".{data_dir.name}.{ulid()}")
     try:
         copied = await in_thread(make_equal, source / FILES, beside)
         if (copied.files, copied.bytes) != (record.files, record.bytes) or copied.refused:
             what = f"{copied.files} files of {copied.bytes} bytes, not {record.files} of {record.bytes}"
             raise StoreCorrupt(f"{source} is not whole: {what}; nothing was changed")
-        await in_thread(shutil.copyfile, source / DATABASE, beside / f".{DATABASE}")
+        await in_thread(shutil.copyfile, source / DATABASE, beside / ROWS)
         await in_thread(_set_landings_aside, beside)
         await in_thread(_fill_directory, beside, data_dir)
     finally:
         await in_thread(_remove_tree, beside)
-    rows = data_dir / f".{DATABASE}"
     try:
         store = await opened()
         try:
-            await fill_from_file(store, rows)
+            await fill_from_file(store, data_dir / ROWS)
         finally:
             await store.aclose()
     except BaseException:
         await in_thread(_empty, data_dir)
         raise
-    finally:
-        rows.unlink(missing_ok=True)
+    await in_thread((data_dir / ROWS).unlink)
     return record
 
 
@@ -256,6 +256,8 @@ def _require_empty(data_dir: Path) -> None:
     if not os.path.lexists(data_dir):
         data_dir.parent.mkdir(parents=True, exist_ok=True)
         return
+    if is_unfinished(data_dir):  # killed before: nobody could open what it brought
+        _empty(data_dir)
     kept = (
         [entry.name for entry in data_dir.iterdir() if entry.name not in _AGAIN] if data_dir.is_dir() else []
     )
@@ -280,16 +282,26 @@ def _set_landings_aside(data_dir: Path) -> None:
             folder.write_record(msgspec.structs.replace(record, state="needs_attention", troubles=aside))
 
 
+def _remove_leftovers(data_dir: Path) -> None:
+    """Remove what restores that were killed had copied beside the directory."""
+    ours = re.compile(rf"\.{re.escape(data_dir.name)}\.[0-9A-Za-z]{{26}}")
+    for entry in data_dir.parent.iterdir():
+        if ours.fullmatch(entry.name):
+            _remove_tree(entry)
+
+
 def _fill_directory(made: Path, data_dir: Path) -> None:
     data_dir.mkdir(mode=0o700, exist_ok=True)
+    (made / ROWS).rename(data_dir / ROWS)  # first: while it is there, nobody opens the place
     for entry in made.iterdir():
         entry.rename(data_dir / entry.name)
 
 
 def _empty(data_dir: Path) -> None:
     for entry in data_dir.iterdir():
-        if entry.name not in _AGAIN:
+        if entry.name not in (*_AGAIN, ROWS):
             _remove_tree(entry)
+    (data_dir / ROWS).unlink(missing_ok=True)
 
 
 def _remove_tree(path: Path) -> None:
