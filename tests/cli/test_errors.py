@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import pwd
 import socket
 import subprocess
 import sys
@@ -93,6 +94,18 @@ def test_without_standard_streams_nothing_is_written_into_other_files(desk: Desk
     )  # fmt: skip
     assert done.returncode == 0 and b"Traceback" not in done.stderr
     assert "An answer." in desk.ok("show")
+
+
+@pytest.mark.parametrize("home", ["", "rel"])
+def test_a_home_that_is_no_place_is_the_user_s_own(tmp_path: Path, home: str) -> None:
+    """UI-63: records lay at the top of the system, or in the project."""
+    told = "import atexit; from pathlib import Path; atexit.register(lambda: print(Path.home()))\n"
+    script = told + "import sys; sys.argv[1:] = ['--version']; from bowerbird.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env={**os.environ, "HOME": home},
+        capture_output=True, text=True, timeout=HANG_S, check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == pwd.getpwuid(os.getuid()).pw_dir
 
 
 def test_a_full_device_is_said_once(desk: Desk) -> None:

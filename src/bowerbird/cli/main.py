@@ -25,6 +25,8 @@ def main() -> None:
     gc.set_threshold(YOUNG_OBJECTS)
     # Else pydantic looks for plugins in the metadata of every package that is installed.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    if not os.path.isabs(os.environ.get("HOME", "/")):  # noqa: PTH117 - "" and "~" are none
+        del os.environ["HOME"]  # else data would lie at the top of the system, or in somebody's project
     _open_what_is_closed()
     code = run_command(sys.argv[1:])
     try:
