@@ -65,6 +65,7 @@ class PgNotices:
         self._receive: Callable[[str], None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._others = 0
+        self._paused = ""
 
     @property
     def has_listeners(self) -> bool:
@@ -100,7 +101,9 @@ class PgNotices:
             try:
                 await self._listen(ready)
             except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
-                _log.info("notices to other processes pause: %s", type(error).__name__)
+                if self._paused != (why := type(error).__name__):  # once, not each second of an outage
+                    _log.info("notices to other processes pause: %s", why)
+                    self._paused = why
             self._others = 0
             self._waiting.clear()
             ready.set()
@@ -122,6 +125,9 @@ class PgNotices:
         driver: Any = await cast("Any", asyncpg).connect(**arguments, timeout=5.0, server_settings=settings)
         try:
             await driver.add_listener(CHANNEL, self._heard)
+            if self._paused:
+                _log.info("notices to other processes go on")
+                self._paused = ""
             while True:
                 self._others = int(await driver.fetchval(_OTHERS))
                 ready.set()
