@@ -67,6 +67,7 @@ DRILLS: dict[str, tuple[str, ...]] = {
     "kill_drill": LONG["kill_drill"],
     "web_axe": (),
     "web_cuts": (),
+    "web_fold": (),
     "web_reviews": (),
     "mcp_conformance": (),
     "as_nobody": (),

@@ -7,6 +7,8 @@ import { reduce } from "../src/state/conversation.ts";
 import { EMPTY } from "../src/state/entries.ts";
 import { NOTHING, take } from "../src/state/pieces.ts";
 
+/** More in the drill (`benchmarks/web_fold.py`). */
+const RUNS = Number(process.env.FOLD_RUNS ?? 2000);
 const LETTERS = ["a", "b", "é", "漢", "🐦", "\n", "e\u0301"].join("");
 
 /** Whole numbers below `most`, the same for one seed. */
@@ -42,7 +44,7 @@ function cut(seed: number): { text: string; pieces: { content: string; offset: n
 }
 
 test("cut, repeated, late and early pieces give the same text", () => {
-  for (let seed = 1; seed <= 2000; seed += 1) {
+  for (let seed = 1; seed <= RUNS; seed += 1) {
     const { text, pieces } = cut(seed);
     const found = pieces.reduce((before, piece) => take(before, piece.content, piece.offset), NOTHING);
     assert.equal(found.text, text, `seed ${seed}`);
@@ -52,7 +54,7 @@ test("cut, repeated, late and early pieces give the same text", () => {
 
 test("so they do in a conversation, and what a broken stream left is forgotten", () => {
   const place = { message_id: "msg_3", turn_id: "t_1", cursor: 2 };
-  for (let seed = 1; seed <= 500; seed += 1) {
+  for (let seed = 1; seed <= RUNS / 4; seed += 1) {
     const [old, next] = [cut(seed), cut(seed + 10_000)];
     const frames: ServerFrame[] = old.pieces.map((piece) => ({ type: "text_delta", ...piece, ...place }));
     if (seed % 2) frames.push({ type: "message_restart", message_id: "msg_3", reason: "lost", turn_id: "t_1", cursor: 2 });
