@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
-import { dark, local, page } from "./support/globals.ts";
+import { dark, local, page, paper } from "./support/globals.ts";
 import { serve, type Server } from "./support/server.ts";
 import type { Subagent, Tournament } from "../src/api/types.ts";
 import { columnsOf, takeAll, tournamentCalls } from "../src/state/attempts.ts";
@@ -64,6 +64,11 @@ test("a theme follows the system until one was chosen, and storage that fails ta
   applyTheme("dev");
   chooseTheme("dark");
   assert.deepEqual([root["theme"], root["face"]], ["dark", "dev"]);
+  for (const [onPaper, theme] of [[true, "light"], [false, "dark"]] as const) {
+    paper.matches = onPaper;
+    paper.dispatchEvent(new Event("change"));
+    assert.equal(root["theme"], theme);
+  }
   local.broken = true;
   assert.equal(themeNow(), "system");
   prefer({ enter: "queue" });

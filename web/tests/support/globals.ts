@@ -25,6 +25,7 @@ export class Shelf {
 export const local = new Shelf();
 local.setItem("bowerbird.preferences", "{"); // what cannot be read must not keep a page from opening
 export const dark = Object.assign(new EventTarget(), { matches: false });
+export const paper = Object.assign(new EventTarget(), { matches: false });
 const window_ = new EventTarget();
 const root = { dataset: {} as Record<string, string> };
 export const page = Object.assign(new EventTarget(), {
@@ -45,7 +46,7 @@ Object.assign(globalThis, {
   fetch: (path: string, init?: RequestInit) => ask(new URL(path, place.origin), init),
   localStorage: local,
   sessionStorage: new Shelf(),
-  matchMedia: () => dark,
+  matchMedia: (query: string) => (query === "print" ? paper : dark),
   document: page,
   location: place,
   getComputedStyle: () => ({ getPropertyValue: () => ` ${root.dataset["theme"]} colour ` }),
