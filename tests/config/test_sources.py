@@ -304,7 +304,7 @@ def test_no_error_shows_a_secret(place, errors):
         "store: {url: 'mysql://u:planted3@h/x'}\nserver: {metrics_token: {a: planted4}, port: x}\n"
         "sandbox: {tokn: planted5}"
     )
-    assert len(found) == 6
+    assert len(found) == 7
     assert all("config.yaml:" in line for line in found)
     assert "planted" not in "".join(found)
 
