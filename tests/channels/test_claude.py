@@ -154,9 +154,11 @@ async def test_stop_ends_what_runs_and_the_commands_answer_meanwhile(
     """AS-60, AS-61."""
     await enter(service)
     await service.say("sleep")
+    await talking.home.until(
+        lambda: _true(bool(host.claude.asked()))
+    )  # commands overtake what waits to begin
     await service.say("cc:status")
     await service.wait_text("It is working.")
-    await talking.home.until(lambda: _true(bool(host.claude.asked())))
     await service.say("/stop")
     await service.wait_text("Stopped. What Claude Code did is done")
     await service.say("next")

@@ -1,6 +1,6 @@
 """Live events in a process (SE-14, SE-33)."""
 
-from bowerbird.core.events import Notice, TextLive
+from bowerbird.core.events import MessageRestart, Notice, TextLive
 from bowerbird.sessions.live.hub import MAX_EVENTS, Lagged, Live, Published, SessionEvent
 
 
@@ -25,6 +25,7 @@ async def test_adjacent_deltas_of_one_message_are_merged_without_loss() -> None:
         TextLive("ab", "m1", 0),
         Notice("n", "x"),
         TextLive("c", "m1", 2),
+        MessageRestart("m1", "the process that drove the turn ended"),  # it says another, so this one is void
         TextLive("d", "m2", 0),
     ]
 
