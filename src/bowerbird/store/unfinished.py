@@ -21,6 +21,6 @@ def refuse_unfinished(data_dir: Path) -> None:
     """Raise StoreError where a restore did not come to its end. Blocks."""
     if is_unfinished(data_dir):
         raise StoreError(
-            f"a restore into {data_dir} was not finished, or is running; run `bowerbird restore` again, "
-            "which begins anew"
+            f"a restore into {data_dir} was not finished, or is running; run `bowerbird restore` again: "
+            "it starts from scratch"
         )
