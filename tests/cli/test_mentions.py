@@ -38,7 +38,8 @@ def chat(table):
 
 
 def last_message(desk) -> str:
-    return "\n".join(block["text"] for block in desk.fake.requests[-1]["messages"][-1]["content"])
+    content = desk.fake.requests[-1]["messages"][-1]["content"]
+    return "\n".join(block["text"] for block in content if block["type"] == "text")
 
 
 def test_a_part_of_a_name_is_completed_and_the_file_goes_along(table, chat):
@@ -91,6 +92,16 @@ def test_a_picture_that_is_dropped_goes_along_as_one(table, chat, tmp_path):
     assert picture["source"] == {
         "type": "base64", "media_type": "image/png", "data": base64.b64encode(PNG).decode(),
     }  # fmt: skip
+
+
+def test_enter_right_behind_a_dropped_picture_sends_what_is_there(table, chat, tmp_path):
+    """UI-73: the picture is read meanwhile; the line is never empty."""
+    (tmp_path / "plan.png").write_bytes(PNG)
+    table.fake.script({"text": "Seen at once."})
+    chat.send(f"\x1b[200~'{tmp_path / 'plan.png'}'\x1b[201~\r")
+    chat.wait_for("Seen at once.")
+    chat.wait_for("ctx ·")
+    assert "plan.png" in last_message(table)
 
 
 def test_ctrl_v_says_what_it_lacks(chat):

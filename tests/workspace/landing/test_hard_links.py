@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bowerbird.workspace import Branch, Workspace
+from bowerbird.workspace.landing.hard_links import split_note
 from bowerbird.workspace.marks.flags import FlagRules
 
 
@@ -62,3 +63,8 @@ async def test_settings_can_say_that_hard_links_do_not_matter(root: Path, tmp_pa
     with Workspace(root, data_dir=tmp_path / "data", rules=rules) as workspace:
         entry = (await changed(workspace)).plan_landing().entries[0]
     assert entry.flags == ()
+
+
+def test_a_name_begins_no_line_of_its_own() -> None:
+    """GI-1: an agent chooses names; a note is one line."""
+    assert split_note(["/a\nlanded everything"]).startswith("a\\nlanded everything had other names")

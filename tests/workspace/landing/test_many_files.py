@@ -1,13 +1,13 @@
 """Landings of very many files: what costs more than each of them must (reliability, D-3)."""
 
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.cpu_time import cpu
 from support.places import memory_place
 
 from bowerbird.workspace import Workspace
@@ -42,16 +42,6 @@ def test_naming_every_path_costs_each_its_own_depth() -> None:
         return lambda: choose(changes, paths, None)
 
     assert cpu(named(MANY)) < 25 * cpu(named(FEW))  # eight times as many; the square would be 64
-
-
-def cpu(work: Callable[[], object]) -> float:
-    """Return the CPU seconds of the quickest of three runs."""
-    took: list[float] = []
-    for _ in range(3):
-        begun = time.process_time()
-        work()
-        took.append(time.process_time() - begun)
-    return max(min(took), 0.0005)
 
 
 async def test_many_files_get_to_the_disk_together(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,13 +4,13 @@ Times of two sizes in the same run are compared, or work is counted, so that a b
 """
 
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.branches import branch_of
+from support.cpu_time import cpu
 
 from bowerbird.core.errors import InvalidPattern, ToolError
 from bowerbird.tools.files.patch_text import apply_hunks, parse_patch
@@ -21,16 +21,6 @@ from bowerbird.workspace.tree.ignore import MOST_PATTERNS, IgnoreFile, extended,
 
 GROWTH = 8  # times the data; quadratic work would take 64 times as long
 ALLOWED = 28
-
-
-def cpu(work: Callable[[], object]) -> float:
-    """Return the CPU seconds of the quickest of three runs."""
-    took: list[float] = []
-    for _ in range(3):
-        begun = time.process_time()
-        work()
-        took.append(time.process_time() - begun)
-    return max(min(took), 0.0005)
 
 
 def edited(count: int) -> object:

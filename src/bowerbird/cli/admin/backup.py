@@ -14,6 +14,7 @@ from bowerbird.cli.terminal.exits import DONE, PARTLY
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.shell import run as run_async
 from bowerbird.cli.terminal.text import harmless_path, plural, size
+from bowerbird.store.unfinished import refuse_unfinished
 
 if TYPE_CHECKING:
     from bowerbird.config import Loaded
@@ -30,6 +31,7 @@ def backup(shell: Shell, *, directory: str, force: bool, json: bool) -> int:
     target = Path(directory).expanduser().absolute()
     loaded = shell.load_server()
     require_database(loaded)
+    refuse_unfinished(Path(loaded.settings.agent.data_dir))
     done = run_async(lambda: _backup(loaded, target, force))
     if json:
         _write(shell, target, done)

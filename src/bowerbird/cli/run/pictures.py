@@ -18,6 +18,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.document import Document
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import Keys
@@ -98,19 +99,23 @@ class Pictures:
         @keys.add(Keys.BracketedPaste)
         def paste(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
             text = event.data.replace("\r\n", "\n").replace("\r", "\n")
-            if dropped_path(text) is None:
-                event.current_buffer.insert_text(text)
-            else:
-                event.app.create_background_task(self._dropped(event.current_buffer, text))
+            event.current_buffer.insert_text(text)
+            if (path := dropped_path(text)) is not None:
+                event.app.create_background_task(self._dropped(event.current_buffer, text, Path(path)))
 
         @keys.add("c-v")
         def from_clipboard(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
             event.app.create_background_task(self._from_clipboard(event.current_buffer))
 
-    async def _dropped(self, buffer: Buffer, text: str) -> None:
-        path = Path(dropped_path(text) or "")
+    async def _dropped(self, buffer: Buffer, text: str, path: Path) -> None:
+        """Put a picture's word in the place of its path, where that still stands: Enter does not wait."""
         content = await to_thread(_picture, path)
-        buffer.insert_text(text if content is None else f"{self.keep(content, path.name)} ")
+        at = buffer.text.rfind(text)
+        if content is None or at < 0:
+            return
+        word, cursor = f"{self.keep(content, path.name)} ", buffer.cursor_position
+        after = cursor + len(word) - len(text) if cursor >= at + len(text) else min(cursor, at)
+        buffer.document = Document(buffer.text[:at] + word + buffer.text[at + len(text) :], after)
 
     async def _from_clipboard(self, buffer: Buffer) -> None:
         command = clipboard_command(sys.platform, os.environ)

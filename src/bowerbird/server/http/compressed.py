@@ -1,7 +1,8 @@
 """Answers compressed on their way out: a diff of 200 files is a tenth of itself on a phone's network (UI-93).
 
 Here: whole JSON answers of some size, for whoever takes gzip. Not here: the page's own files, which the build
-compresses (`pages.py`); streams, downloads and sockets, which go out as they are.
+compresses (`pages.py`); streams, downloads and sockets, which go out as they are. Starlette's own middleware
+compresses those, too, ranges of files among them, and large ones on the event loop.
 """
 
 import zlib

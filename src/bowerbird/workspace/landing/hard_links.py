@@ -14,11 +14,10 @@ from dataclasses import replace
 
 from bowerbird.workspace.marks.flags import FlagRules, Marks
 from bowerbird.workspace.marks.table import FLAGS
-from bowerbird.workspace.tree.paths import shown
+from bowerbird.workspace.tree.paths import listed
 from bowerbird.workspace.tree.real_directory import Beneath
 
 HARD_LINK = "hard-link"
-_NAMED = 5
 
 
 def links_at(tree: Beneath, path: str) -> int:
@@ -43,8 +42,7 @@ def split_note(paths: Sequence[str], *, undone: bool = False) -> str:
     """
     if not paths:
         return ""
-    named = ", ".join(shown(path).lstrip("/").replace("\\n", "\\\\n") for path in paths[:_NAMED])
-    named += f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    named = listed(paths)
     if not undone:
         return f"{named} had other names (hard links): they keep the old bytes"
     return f"{named}: the old bytes are back, but not the hard links to other names, which the landing split"

@@ -11,6 +11,7 @@ from collections.abc import Generator, Sequence
 
 from bowerbird.core.errors import LandingRefused, LimitExceeded, ReadOnly, WorkspaceError
 from bowerbird.workspace.marks.table import FLAGS
+from bowerbird.workspace.tree.paths import on_one_line
 
 
 @contextlib.contextmanager
@@ -35,7 +36,7 @@ def file_refusal(error: OSError) -> WorkspaceError:
 
 def refusal(rows: Sequence[dict[str, str]]) -> LandingRefused:
     """Return the error that names every refused path."""
-    few = "; ".join(f"{_on_one_line(row['path'])}: {meaning(row['reason'])}" for row in rows[:5])
+    few = "; ".join(f"{on_one_line(row['path'])}: {meaning(row['reason'])}" for row in rows[:5])
     more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
     return LandingRefused(f"nothing landed: {few}{more}", rows)
 
@@ -72,7 +73,3 @@ def meaning(reason: str) -> str:
     if said is None and flag is not None and reason.startswith("flagged: "):
         said = flag.reason[:1].lower() + flag.reason[1:].rstrip(".")
     return reason if said is None else f"{reason} ({said})"
-
-
-def _on_one_line(path: str) -> str:
-    return path.lstrip("/").replace("\n", "\\n")

@@ -9,11 +9,9 @@ from collections.abc import Iterable, Iterator
 
 from bowerbird.workspace.tree.changes import Tops
 from bowerbird.workspace.tree.nodes import Node
-from bowerbird.workspace.tree.paths import shown
+from bowerbird.workspace.tree.paths import listed
 from bowerbird.workspace.tree.real_directory import Beneath
 from bowerbird.workspace.tree.stack import Stack
-
-_NAMED = 5
 
 
 def unseen_note(stack: Stack, tree: Beneath, landed: Iterable[str]) -> str:
@@ -21,9 +19,8 @@ def unseen_note(stack: Stack, tree: Beneath, landed: Iterable[str]) -> str:
     found = list(_unseen(stack, tree, Tops(landed)))
     if not found:
         return ""
-    named = ", ".join(shown(path).lstrip("/").replace("\n", "\\n") for path in found[:_NAMED])
-    named += f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    return f"{named}: added since to a directory that the branch replaced; it stays, but not on this branch"
+    why = "added since to a directory that the branch replaced; it stays, but not on this branch"
+    return f"{listed(found)}: {why}"
 
 
 def _unseen(stack: Stack, tree: Beneath, landed: Tops) -> Iterator[str]:

@@ -14,7 +14,7 @@ import posixpath
 import re
 import unicodedata
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -215,6 +215,25 @@ def shown(text: str) -> str:
     except UnicodeEncodeError:
         return re.sub("[\udc80-\udcff]", lambda m: f"\\x{ord(m[0]) - 0xDC00:02x}", text)
     return text
+
+
+def on_one_line(path: str) -> str:
+    r"""Return a path for a sentence: a name with a line's end in it begins no line of its own.
+
+    >>> print(on_one_line("/a\nlanded everything"))
+    a\nlanded everything
+    """
+    return shown(path).lstrip("/").replace("\n", "\\n").replace("\r", "\\r")
+
+
+def listed(paths: Sequence[str], most: int = 5) -> str:
+    """Return some paths for a sentence.
+
+    >>> listed(["/a", "/b", "/c"], 2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(paths) - most} more" if len(paths) > most else ""
+    return ", ".join(map(on_one_line, paths[:most])) + more
 
 
 def shown_path(path: str) -> str:
