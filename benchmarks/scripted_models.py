@@ -21,6 +21,7 @@ COMMAND = f"printf 'written by the agent\\n' {HALF}"
 ANSWER = "I wrote made.txt and removed gone.txt."
 EDIT = "made.txt\n```\nwritten by the agent\n```\n"
 _SHELLS = ("bash", "shell", "terminal", "exec_command", "run_command", "command")
+_BEFORE = b"Pending tool call to classify"  # Qwen has the model judge a call before it runs
 _Object = dict[str, Any]
 
 
@@ -74,7 +75,7 @@ async def _answer(state: Scripted, request: web.Request) -> web.StreamResponse:
     bearer = given.get("authorization", "").removeprefix("Bearer ")
     key = given.get("x-api-key") or given.get("x-goog-api-key") or bearer
     state.keys.add(key)
-    worked = b"> made.txt; rm gone.txt" in raw or state.edits
+    worked = state.edits or (b"> made.txt; rm gone.txt" in raw and _BEFORE not in raw)
     if state.mode == "half" and worked:
         state.hanging.set()
     if state.mode == "hang" or (state.mode == "half" and worked):
