@@ -14,7 +14,6 @@ from bowerbird.cli.terminal.exits import DONE, PARTLY
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.shell import run as run_async
 from bowerbird.cli.terminal.text import harmless_path, plural, size
-from bowerbird.store.unfinished import refuse_unfinished
 
 if TYPE_CHECKING:
     from bowerbird.config import Loaded
@@ -31,7 +30,6 @@ def backup(shell: Shell, *, directory: str, force: bool, json: bool) -> int:
     target = Path(directory).expanduser().absolute()
     loaded = shell.load_server()
     require_database(loaded)
-    refuse_unfinished(Path(loaded.settings.agent.data_dir))
     done = run_async(lambda: _backup(loaded, target, force))
     if json:
         _write(shell, target, done)
@@ -78,10 +76,11 @@ def _source(loaded: "Loaded") -> str:
 async def _backup(loaded: "Loaded", target: Path, force: bool) -> "BackupRecord":
     from bowerbird import __version__
     from bowerbird.app.mapping import store_options
+    from bowerbird.app.own import make_data_dir
     from bowerbird.sessions.transfer.backup import make_backup
     from bowerbird.store import Store
 
-    data_dir = Path(loaded.settings.agent.data_dir)
+    data_dir = make_data_dir(loaded.settings.agent.data_dir)  # refuses one that a restore left half filled
     store = await Store.open(loaded.database_url, data_dir=data_dir, options=store_options(loaded.settings))
     try:
         return await make_backup(store, target, __version__, force=force)
