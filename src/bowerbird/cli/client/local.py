@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from bowerbird.cli.client.agent_sessions import AGENT_SESSION, branch_of_agent
 from bowerbird.cli.client.local_rest import LocalRest
-from bowerbird.cli.client.protocol import Fix, News, Preferences, Row
+from bowerbird.cli.client.preferences import Preferences
+from bowerbird.cli.client.protocol import Fix, News, Row
 from bowerbird.cli.terminal.exits import USAGE, CliExit
 from bowerbird.cli.terminal.picking import branch_paths
 from bowerbird.cli.turn.answer import Answer
@@ -21,8 +22,8 @@ from bowerbird.core.forms import decode
 from bowerbird.core.threads import to_thread
 from bowerbird.sessions import shown
 from bowerbird.sessions.live.hub import Published, TurnMark
-from bowerbird.sessions.review import NO_CHECK, CommitWish, ToLand
 from bowerbird.sessions.values import NewSession
+from bowerbird.sessions.wishes import NO_CHECK, CommitWish, ToLand
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
@@ -50,10 +51,7 @@ class LocalClient(LocalRest):
         super().__init__(application, directory)
         self.where = str(directory)
         self.model = model
-        liked = application.loaded.settings.cli
-        self.preferences = Preferences(
-            liked.theme, liked.vi_mode, liked.timeout, application.data_dir / "cli_history", liked.notify
-        )
+        self.preferences = Preferences.of(application.loaded.settings, application.data_dir)
         self._review = self._sessions.review
 
     # ------------------------------------------------------------ which session

@@ -15,7 +15,8 @@ from msgspec import to_builtins
 
 from bowerbird.cli.client.agent_sessions import AGENT_SESSION, branch_of_agent
 from bowerbird.cli.client.pictures import body_of
-from bowerbird.cli.client.protocol import Contest, Fix, News, Preferences, Row
+from bowerbird.cli.client.preferences import Preferences
+from bowerbird.cli.client.protocol import Contest, Fix, News, Row
 from bowerbird.cli.client.server_rest import ServerRest
 from bowerbird.cli.terminal.exits import USAGE, CliExit, Refused
 from bowerbird.cli.terminal.picking import branch_paths
@@ -26,7 +27,7 @@ from bowerbird.core.errors import BowerbirdError, NoPendingRequest, UnknownSessi
 from bowerbird.core.events import LandingProgress, SubagentEnd, SubagentStart
 from bowerbird.core.forms import convert
 from bowerbird.sessions.live.hub import Published, TurnMark
-from bowerbird.sessions.review import NO_CHECK, ToLand
+from bowerbird.sessions.wishes import NO_CHECK, ToLand
 
 if TYPE_CHECKING:
     from bowerbird.cli.client.http import Requests

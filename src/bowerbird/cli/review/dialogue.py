@@ -18,7 +18,7 @@ from bowerbird.cli.terminal.exits import APPROVAL, DONE, PARTLY, USAGE, CliExit
 from bowerbird.cli.terminal.terminal import Ability, LandingBar
 from bowerbird.cli.terminal.text import harmless, harmless_path, plural, table
 from bowerbird.core.errors import LandingRefused
-from bowerbird.sessions.review import ToLand
+from bowerbird.sessions.wishes import ToLand
 
 MOST_LISTED = 20
 MARKS = {"create": "A", "mkdir": "A", "symlink": "L", "delete": "D", "rmdir": "D", "chmod": "m"}

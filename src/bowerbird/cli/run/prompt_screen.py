@@ -18,7 +18,6 @@ from typing import Any, Literal
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import in_terminal, run_in_terminal
-from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.input.vt100 import cooked_mode
@@ -26,7 +25,7 @@ from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 
-from bowerbird.cli.run.completer import LineCompleter
+from bowerbird.cli.run.completer import LineCompleter, takes_choice
 from bowerbird.cli.run.keyboard import ELSEWHERE, FOCUSED, Keyboard, kept_lines
 from bowerbird.cli.run.pictures import Pictures
 from bowerbird.cli.terminal.notifying import How, Notifier
@@ -54,6 +53,9 @@ class ChatScreen:
         history_file: typed lines are kept here, 0600; None = only in memory.
         on_stop: called for Ctrl+C while a turn runs.
         completer: of what is typed. notify: what tells a person who looks elsewhere.
+
+    Attributes:
+        shown: set once the first prompt is on the screen.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class ChatScreen:
         self.question = ""
         self.queued: list[str] = []
         self.status: Callable[[], str] = str
+        self.shown = asyncio.Event()
         self._terminal = terminal
         self._on_stop = on_stop
         self._work: asyncio.Future[None] | None = None
@@ -115,9 +118,13 @@ class ChatScreen:
         self._pressed = 0
         with patch_stdout(raw=True):
             try:  # a signal is ours to take: the prompt's own way loses one that comes while it ends
-                return await self._prompt.prompt_async(pre_run=self.give_back, handle_sigint=False)
+                return await self._prompt.prompt_async(pre_run=self._begins, handle_sigint=False)
             except (EOFError, KeyboardInterrupt):
                 raise Leave from None
+
+    def _begins(self) -> None:
+        self.give_back()
+        asyncio.get_running_loop().call_soon(self.shown.set)  # it is drawn in this step
 
     async def carried_out(self, work: Coroutine[Any, Any, None]) -> bool:
         """Do what a line asks for; return whether Ctrl+C came since it was typed, which is for what it began.
@@ -340,7 +347,7 @@ class ChatScreen:
 
         @keys.add("enter")
         def accept(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
-            if not _takes_choice(event.current_buffer):
+            if not takes_choice(event.current_buffer):
                 event.current_buffer.validate_and_handle()
 
         @keys.add("escape", "enter")
@@ -382,17 +389,3 @@ class ChatScreen:
         else:
             self.line("Ctrl+C again leaves; so does Ctrl+D.", "dim")
         self._interrupted_at = now
-
-
-def _takes_choice(buffer: Buffer) -> bool:
-    """Whether Enter takes the name that is chosen in the menu; a chosen command runs at once."""
-    state = buffer.complete_state
-    chosen = state.current_completion if state is not None else None
-    if chosen is None or not chosen.text.startswith("@"):
-        return False
-    buffer.complete_state = None
-    if chosen.text.endswith("/"):
-        buffer.start_completion(select_first=False)  # what is in the directory
-    else:
-        buffer.insert_text(" ")
-    return True

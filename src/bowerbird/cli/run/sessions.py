@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 from bowerbird.cli.client.opening import with_client
 from bowerbird.cli.client.protocol import Client, Row
-from bowerbird.cli.review.commands import TerminalScreen
-from bowerbird.cli.review.dialogue import confirmed
 from bowerbird.cli.terminal.drawing import key_parameter
 from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
@@ -159,6 +157,8 @@ def rename(shell: Shell, *, session: str, title: str) -> int:
 
 def delete(shell: Shell, *, session: str, yes: bool) -> int:
     """Delete a session and its branch; both can be restored for 7 days."""
+    from bowerbird.cli.review.commands import TerminalScreen
+    from bowerbird.cli.review.dialogue import confirmed
 
     async def work(client: Client) -> int:
         thread_id = await client.find(session)

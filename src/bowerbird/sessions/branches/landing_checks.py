@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.threads import to_thread
-from bowerbird.subagents.runner import RunCheck
 
 if TYPE_CHECKING:
     from bowerbird.subagents.checks import Check
+    from bowerbird.subagents.runner import RunCheck
     from bowerbird.workspace import Branch
 
 MOST_KEPT = 1_000
 PARALLEL = 2  # a check may be a whole test suite: turns need the machine, too
 
-Checking = Callable[["Branch"], AbstractAsyncContextManager[RunCheck]]
+Checking = Callable[["Branch"], AbstractAsyncContextManager["RunCheck"]]
 
 
 @dataclass(frozen=True, slots=True)
