@@ -9,10 +9,11 @@ session.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import msgspec
 
 from bowerbird.core.errors import InvalidArgument, LandingRefused, WorkspaceError
 from bowerbird.core.events import Notice
@@ -124,7 +125,7 @@ class Review:
             raise InvalidArgument("either --branch or --commits: on another branch only files are committed")
         patch = partial(branch.unified, wanted.paths or changed, ignored=False)
         making = await self._committing(thread_id, wanted.commit, patch)
-        chosen = asdict(wanted)
+        chosen = msgspec.structs.asdict(wanted)
         del chosen["commit"]
         async with watched(self._sessions.live, thread_id, also=told) as heard:
             landing = await in_thread(
@@ -208,7 +209,7 @@ class Review:
             made = next((one.commit for one in landing.history if one.commit is not None), None)
             subject = made.subject if made is not None and made.id else f"landing {landing_id}"
             body = f"\n\nThis reverts commit {made.id}." if made is not None and made.id else ""
-            commit = replace(commit, message=f'Revert "{subject}"{body}')
+            commit = msgspec.structs.replace(commit, message=f'Revert "{subject}"{body}')
         making = await self._committing(thread_id or landing.branch, commit)
         async with watched(self._sessions.live, thread_id, also=told) as heard:
             undone = await in_thread(

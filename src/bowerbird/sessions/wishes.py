@@ -4,8 +4,9 @@ Here: these values, for doors. Not here: what is done with them (`review.py`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 if TYPE_CHECKING:
     from bowerbird.workspace.tree.regions import Take
@@ -14,8 +15,7 @@ Commits = Literal["fetch", "fast_forward", "never"]
 NO_CHECK = "no check is configured: set landing.check to a shell command, such as pytest -q"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToLand:
+class ToLand(msgspec.Struct, frozen=True, kw_only=True):
     """What of a branch is to land; everything, when nothing is said. See `Branch.land`."""
 
     paths: Sequence[str] | None = None
@@ -31,8 +31,7 @@ class ToLand:
     resolved: Mapping[str, "Sequence[Take]"] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CommitWish:
+class CommitWish(msgspec.Struct, frozen=True):
     """What lands is to be one commit of the user's, too.
 
     Attributes:
@@ -46,8 +45,7 @@ class CommitWish:
     branch: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Discarded:
+class Discarded(msgspec.Struct, frozen=True):
     """What was thrown away; `branch` is in the trash, None when only some paths went."""
 
     paths: tuple[str, ...]

@@ -9,9 +9,10 @@ import os
 import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
+
+import msgspec
 
 from bowerbird.core.errors import Stale
 from bowerbird.core.ids import new_id
@@ -34,8 +35,7 @@ _WRITTEN = ("copy", "home", "tmp", "caches")
 _MOST_LOOSE = 32
 
 
-@dataclass(frozen=True, slots=True)
-class OverlayDirs:
+class OverlayDirs(msgspec.Struct, frozen=True):
     """Directories of one overlay mount, `lower` newest first; equal values are the same view.
 
     Attributes:
@@ -54,8 +54,7 @@ class OverlayDirs:
     writes: int
 
 
-@dataclass(frozen=True, slots=True)
-class BeforeCall:
+class BeforeCall(msgspec.Struct, frozen=True):
     """The state before a command: its mark, how long the branch's journal was, and when it was."""
 
     mark: str

@@ -6,9 +6,10 @@ memory, usage and tools (`local_rest.py`), what commands do with it.
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from bowerbird.cli.client.agent_sessions import AGENT_SESSION, branch_of_agent
 from bowerbird.cli.client.local_rest import LocalRest
@@ -275,8 +276,10 @@ class LocalClient(LocalRest):
 
     async def land(self, thread_id: str, wanted: ToLand, told: "Told | None" = None) -> Row:
         """See `Client`."""
-        commit = wanted.commit and replace(wanted.commit, own_git=True)  # whoever runs this sits here
-        wanted = replace(wanted, commit=commit, own_git=True)
+        commit = wanted.commit and msgspec.structs.replace(
+            wanted.commit, own_git=True
+        )  # whoever runs this sits here
+        wanted = msgspec.structs.replace(wanted, commit=commit, own_git=True)
         return _landing(await self._review.land(thread_id, wanted, actor=DOOR, door=DOOR, told=told))
 
     async def check(self, thread_id: str, begun: Callable[[str], None]) -> Row:

@@ -3,9 +3,10 @@
 Here: these values, from settings. Not here: the settings themselves, what is done with them.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 if TYPE_CHECKING:
     from bowerbird.config import Settings
@@ -14,8 +15,7 @@ HISTORY = "cli_history"
 """The file of typed lines, in the data directory."""
 
 
-@dataclass(frozen=True, slots=True)
-class Preferences:
+class Preferences(msgspec.Struct, frozen=True):
     """What the person at this terminal likes."""
 
     theme: str = "auto"

@@ -6,8 +6,9 @@ answers (`local.py`, `server.py`).
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import msgspec
 
 if TYPE_CHECKING:
     from bowerbird.cli.client.preferences import Preferences
@@ -22,8 +23,7 @@ Row = dict[str, Any]
 Fix = Literal["retry", "take_back", "give_up"]
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(msgspec.Struct, frozen=True):
     """Something that happened in a session.
 
     Attributes:
@@ -375,8 +375,7 @@ class Client(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contest:
+class Contest(msgspec.Struct, frozen=True, kw_only=True):
     """A tournament to run: several attempts at one task, judged by commands."""
 
     task: str

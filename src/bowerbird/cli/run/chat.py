@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -288,7 +287,7 @@ class Chat:
                 self.screen.line("")
                 self.screen.echo("> ", queued)
             assert self._watch is not None
-            turn = await self._watch.turn(turn_id, self._show, partial(answered, self))
+            turn = await self._watch.turn(turn_id, self._show, lambda request: answered(self, request))
             self._inbox.pop(turn_id, None)
             self.screen.doing("")
             await self.custom.ended(turn_id)

@@ -12,9 +12,10 @@ import json
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, cast
+
+import msgspec
 
 from bowerbird.models.local.calls import READ_LINES, SEARCH_CONTEXT, SEARCH_LIMIT, telling_words
 from bowerbird.models.local.grammar import Free, OneOf, Option, StepGrammar
@@ -34,31 +35,27 @@ _SAID = 90
 _HITS = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """A call that needs no model."""
 
     tool: str
     input: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Choose:
+class Choose(msgspec.Struct, frozen=True):
     """A file that the model chooses to be read and changed; `asked` is all that it is told."""
 
     asked: str
     paths: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Say:
+class Say(msgspec.Struct, frozen=True):
     """The answer."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rewrite:
+class Rewrite(msgspec.Struct, frozen=True):
     """Lines that the model writes anew, all of a file or a part of it.
 
     Attributes:

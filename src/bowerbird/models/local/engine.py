@@ -27,9 +27,10 @@ import weakref
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from bowerbird.core.errors import ConfigError, ModelError
 from bowerbird.core.threads import to_thread, waking
@@ -47,8 +48,7 @@ SPIN_COUNT = "10000"
 INSTALL = "pip install 'bowerbird[local]'"
 
 
-@dataclass(frozen=True, slots=True)
-class EngineOptions:
+class EngineOptions(msgspec.Struct, frozen=True):
     """How weights are loaded.
 
     Attributes:
@@ -62,8 +62,7 @@ class EngineOptions:
     beginnings: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Generation:
+class Generation(msgspec.Struct, frozen=True):
     """One request: `messages` as `{"role", "content"}`, and what bounds the answer.
 
     Attributes:
@@ -83,8 +82,7 @@ class Generation:
     beginning: Sequence[Mapping[str, str]] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(msgspec.Struct, frozen=True):
     """Tokens of one generation."""
 
     evaluated: int = 0
@@ -92,8 +90,7 @@ class Counts:
     generated: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(msgspec.Struct, frozen=True):
     """What arrived: text, or at the end `finish` (`stop`, `length`) with the counts."""
 
     text: str = ""
@@ -113,11 +110,10 @@ def check_available() -> None:
         )
 
 
-@dataclass(slots=True)
-class _Job:
+class _Job(msgspec.Struct):
     generation: Generation
     send: Callable[[Piece | BaseException | None], None]
-    stopped: threading.Event = field(default_factory=threading.Event)
+    stopped: threading.Event = msgspec.field(default_factory=threading.Event)
 
 
 class Engine:
@@ -134,9 +130,9 @@ class Engine:
                 print(piece.text, end="")
     """
 
-    def __init__(self, path: Path, options: EngineOptions = EngineOptions()) -> None:
+    def __init__(self, path: Path, options: EngineOptions | None = None) -> None:
         self.path = path
-        self.options = options
+        self.options = options or EngineOptions()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="bowerbird-local")
         # A box that the finalizer can empty: the native server must go before the interpreter does.
         self._server: list[Any] = []
@@ -245,8 +241,7 @@ class Engine:
         job.send(Piece(finish=state.finish or "stop", counts=state.counts))
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(msgspec.Struct):
     """What a generation's chunks have said so far."""
 
     path: Path

@@ -8,7 +8,6 @@ import json
 import zlib
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -60,8 +59,7 @@ STEP_TOKENS = 1_600
 """More than any step the grammar allows; reached only by a model that writes one byte a token."""
 
 
-@dataclass(slots=True)
-class _Pass:
+class _Pass(msgspec.Struct):
     """The text of one generation, filled while it streams, and how it ended."""
 
     text: str = ""
@@ -73,8 +71,7 @@ class _Pass:
         return self.finish == "length"
 
 
-@dataclass(slots=True)
-class Exchange:
+class Exchange(msgspec.Struct):
     """One request being answered. Use once.
 
     Args:
@@ -89,8 +86,8 @@ class Exchange:
     info: ModelInfo
     request: ModelRequest
     tools: tuple[ToolSpec, ...]
-    sorted: dict[str, bool] = field(default_factory=dict[str, bool])
-    _counts: list[Counts] = field(default_factory=list[Counts])
+    sorted: dict[str, bool] = msgspec.field(default_factory=dict[str, bool])
+    _counts: list[Counts] = msgspec.field(default_factory=list[Counts])
 
     def events(self) -> AsyncGenerator[ModelEvent, None]:
         """Return the answer's events after `Start`."""
@@ -172,7 +169,7 @@ class Exchange:
             self.sorted[task] = await self._chosen(sorting_question(task), KINDS) == KINDS[0]
             if len(self.sorted) > MOST_SORTED:
                 self.sorted.pop(next(iter(self.sorted)))
-        return replace(situation, sorted=self.sorted[task])
+        return msgspec.structs.replace(situation, sorted=self.sorted[task])
 
     async def _chosen(self, asked: str, values: Sequence[str], *, noted: bool = False) -> str:
         """Return the one of `values` that the model chooses when it is told nothing but `asked`.

@@ -12,16 +12,17 @@ what the grammar would not have let through is no step.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, cast
+
+import msgspec
 
 HEADER = "%llguidance {}\n"
 _BAD = r'"\\\x00-\x1f\x7f-\x9f'
 _SAFE_TEXT = re.compile(r"[^\x00-\x1f\x7f-\x9f]*")
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
+class OneOf(msgspec.Struct, frozen=True):
     """A string that is one of `values`."""
 
     values: tuple[str, ...]
@@ -31,8 +32,7 @@ class OneOf:
         return isinstance(value, str) and value in self.values
 
 
-@dataclass(frozen=True, slots=True)
-class Free:
+class Free(msgspec.Struct, frozen=True):
     """A short string of the model's own.
 
     Attributes:
@@ -72,8 +72,7 @@ SEEN = "seen"
 _NOTE = Free(100)
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(msgspec.Struct, frozen=True):
     """One form a step may have: the tool and its fields in order."""
 
     tool: str
@@ -89,8 +88,7 @@ class Option:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class StepGrammar:
+class StepGrammar(msgspec.Struct, frozen=True):
     """Every form the next step may have; at least one.
 
     Attributes:
@@ -117,7 +115,7 @@ class StepGrammar:
     def without(self, tool: str) -> "StepGrammar":
         """Return the grammar without the forms of `tool`, or itself if nothing else would be left."""
         rest = tuple(option for option in self.options if option.tool != tool)
-        return replace(self, options=rest) if rest else self
+        return msgspec.structs.replace(self, options=rest) if rest else self
 
     def read(self, text: str) -> dict[str, Any] | None:
         """Return the step that `text` is, or None when it is none of the allowed ones."""

@@ -4,9 +4,10 @@ Here: the name, the settings, the sharing of engines. Not here: fetching weights
 """
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakValueDictionary
+
+import msgspec
 
 from bowerbird.core.errors import ConfigError
 from bowerbird.core.requests import ModelInfo
@@ -101,8 +102,7 @@ class _Shared:
         self.users = 0
 
 
-@dataclass(slots=True)
-class _Lease:
+class _Lease(msgspec.Struct):
     shared: _Shared
     path: Path
 

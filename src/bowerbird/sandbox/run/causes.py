@@ -8,7 +8,8 @@ command, which its record names.
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from bowerbird.sandbox.run.command import exit_code
 from bowerbird.sandbox.run.limits import RunLimits
@@ -52,8 +53,7 @@ _NO_TRACE = (
 )
 
 
-@dataclass(slots=True)
-class Causes:
+class Causes(msgspec.Struct):
     """Says each cause once; one for each sandbox.
 
     Args:
@@ -64,7 +64,7 @@ class Causes:
     limits: RunLimits
     shown: Callable[[str], bool]
     git_not_shown: Callable[[], str]
-    _told: set[str] = field(default_factory=set[str])
+    _told: set[str] = msgspec.field(default_factory=set[str])
 
     def notes(self, finished: Finished, tier: Tier, network: str) -> list[str]:
         """Return what to say after a command that failed. Looks for programs on the host's PATH."""
