@@ -43,6 +43,10 @@ CACHE_REUSE = 32
 """Shortest run of tokens that is reused although something before it changed: the agent replaces old
 results by a few words, and what follows them need not be evaluated again."""
 
+DRAFT_FROM, DRAFT_TOKENS = 6, 16
+"""Where the last tokens stood earlier in the conversation, what followed there is tried next, all at once: a
+rewritten file is mostly a copy. The text is the same, written in half of the time or less."""
+
 SPIN_COUNT = "10000"
 INSTALL = "pip install 'bowerbird[local]'"
 
@@ -320,6 +324,9 @@ def _load(path: Path, options: EngineOptions, door: Door, kept: Path | None) -> 
     params.verbosity = -1
     params.n_threads_http = 1
     params.ui = params.endpoint_slots = False
+    params.speculative.types = [xllamacpp.common_speculative_type.COMMON_SPECULATIVE_TYPE_NGRAM_SIMPLE]
+    params.speculative.ngram_simple.size_n = DRAFT_FROM
+    params.speculative.ngram_simple.size_m = DRAFT_TOKENS
     if kept is not None:
         params.slot_save_path = f"{kept}/"
     params.hostnames = [str(door.path)]
