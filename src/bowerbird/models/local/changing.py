@@ -59,10 +59,14 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Choose:
-    """A file that the model chooses to be read and changed; `asked` is all that it is told."""
+    """A file that the model chooses to be read and changed; `asked` is all that it is told.
+
+    `likeliest` is read where it chooses none.
+    """
 
     asked: str
     paths: tuple[str, ...]
+    likeliest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +147,8 @@ def _which(situation: Situation, files: tuple[str, ...]) -> Choose:
     found = [row for _, row in _found(situation) if row[0] in files]
     lines = [f"{path}:{line}: {text}" for path, line, text in found[:_HITS]]
     asked = f"Task: {situation.task}\nWhich line is meant, and which file is to be changed?"
-    return Choose("\n".join(("Files:", *files, "Lines:", *lines, asked)), files)
+    text = "\n".join(("Files:", *files, "Lines:", *lines, asked))
+    return Choose(text, files, found[0][0] if found else files[0])
 
 
 def _found(situation: Situation) -> list[tuple[int, tuple[str, int, str]]]:

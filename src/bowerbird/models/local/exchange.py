@@ -112,18 +112,7 @@ class Exchange:
 
     async def _step(self) -> AsyncGenerator[ModelEvent, None]:
         situation = await self._situation()
-        names = frozenset(self._names())
-        move = None
-        if self.request.tool_choice == "auto":
-            move = command_move(situation, names) or next_move(situation, names)
-        if isinstance(move, Rewrite):
-            made = await self._rewritten(move)
-            move = (isinstance(made, Say) and other_file(situation, move.path)) or made
-        if isinstance(move, Choose):
-            move = Call(
-                "read_file",
-                reading_of(await self._chosen(move.asked, move.paths, rewriting(""), noted=True), situation),
-            )
+        move = await self._move(situation) if self.request.tool_choice == "auto" else None
         if isinstance(move, Call | Say):
             async for event in self._made(move):
                 yield event
@@ -160,6 +149,20 @@ class Exchange:
         async for event in self._called(call, noted):
             yield event
 
+    async def _move(self, situation: Situation) -> Call | Say | StepGrammar | None:
+        """Return what comes next where that is settled; None where the model chooses any step."""
+        names = frozenset(self._names())
+        move = command_move(situation, names) or next_move(situation, names)
+        if isinstance(move, Rewrite):
+            made = await self._rewritten(move)
+            move = (isinstance(made, Say) and other_file(situation, move.path)) or made
+        if isinstance(move, Choose):
+            path = await self._chosen(
+                move.asked, move.paths, rewriting(""), otherwise=move.likeliest, noted=True
+            )
+            return Call("read_file", reading_of(path, situation))
+        return move
+
     async def _situation(self) -> Situation:
         """Return the facts of the request; the model says what a task asks for that words leave open."""
         situation = read_situation(self.request)
@@ -168,18 +171,27 @@ class Exchange:
             return situation
         if task not in self.sorted:
             following = chat(self.request, self._names(), situation.files)
-            self.sorted[task] = await self._chosen(sorting_question(task), KINDS, following) == KINDS[0]
+            self.sorted[task] = (
+                await self._chosen(sorting_question(task), KINDS, following, otherwise=KINDS[1]) == KINDS[0]
+            )
             if len(self.sorted) > MOST_SORTED:
                 self.sorted.pop(next(iter(self.sorted)))
         return replace(situation, sorted=self.sorted[task])
 
     async def _chosen(
-        self, asked: str, values: Sequence[str], following: Sequence[ChatTurn], *, noted: bool = False
+        self,
+        asked: str,
+        values: Sequence[str],
+        following: Sequence[ChatTurn],
+        *,
+        otherwise: str,
+        noted: bool = False,
     ) -> str:
         """Return the one of `values` that the model chooses when it is told nothing but `asked`.
 
         Args:
             following: what it is most likely asked next, which a fresh engine makes ready.
+            otherwise: what is taken where it says none of them.
             noted: it says first what it saw: deciding after that, a small model decides better.
         """
         said, chosen = _Pass(), {"type": "string", "enum": list(values)}
@@ -191,8 +203,8 @@ class Exchange:
             pass
         try:
             return str(decode(said.text, dict[str, str])["choice"])
-        except (msgspec.MsgspecError, KeyError) as error:
-            raise self._failure(f"the model chose nothing: {said.text[:200]!r}") from error
+        except (msgspec.MsgspecError, KeyError):  # its note has no end, or the grammar was not kept to
+            return otherwise
 
     async def _called(
         self, call: ToolUseBlock, noted: tuple[Block, ...] = ()
