@@ -242,7 +242,7 @@ class Exchange:
 
     async def _lines(self, wanted: Rewrite, heat: float, attempt: int) -> list[str] | None:
         """Return the lines as the model writes them, less what it did in passing; None if it did not end."""
-        most = min(self._most_tokens(), sum(len(line) + 1 for line in wanted.lines) + 300)
+        most = min(self._most_tokens(), sum(len(line) + 1 for line in wanted.lines) // 2 + 300)
         written, turns = _Pass(), rewriting(question(wanted))
         async for _ in self._generate(turns, fence_grammar(wanted.fence), most, written, heat, attempt):
             pass
