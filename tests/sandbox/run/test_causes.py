@@ -31,6 +31,17 @@ async def test_each_cause_is_said_once_with_its_setting(tmp_path, tier: str):
             assert second.note is None or setting not in second.note, (setting, second)
 
 
+async def test_a_server_of_ones_own_is_refused_in_the_copy_tier_and_it_is_said_why(tmp_path):
+    """SB-27: no mode shares the host's network, so there is no loopback without bubblewrap either."""
+    serve = "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); print('listens')"
+    async with desk_of(tmp_path, "copy", limits=LIMITS) as desk:
+        said = await desk.run(["python3", "-c", serve])
+        assert "Operation not permitted" in said.output and "bubblewrap" in (said.note or ""), said
+    async with desk_of(tmp_path / "other", "overlay", limits=LIMITS) as desk:
+        served = await desk.run(["python3", "-c", serve])
+        assert "listens" in served.output and served.note is None, served
+
+
 async def test_a_program_that_is_only_outside_is_named_and_one_that_is_nowhere_is_not(tmp_path, monkeypatch):
     tool = tmp_path / "bin/own-tool"
     tool.parent.mkdir()

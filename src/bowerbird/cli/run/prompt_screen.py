@@ -26,7 +26,7 @@ from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 
 from bowerbird.cli.run.completer import LineCompleter, takes_choice
-from bowerbird.cli.run.keyboard import ELSEWHERE, FOCUSED, Keyboard, kept_lines
+from bowerbird.cli.run.keyboard import ELSEWHERE, FOCUSED, Keyboard, bind_suspending, kept_lines
 from bowerbird.cli.run.pictures import Pictures
 from bowerbird.cli.terminal.notifying import How, Notifier
 from bowerbird.cli.terminal.terminal import Spinner, Terminal
@@ -369,6 +369,7 @@ class ChatScreen:
             self.notifier.is_focused = event.key_sequence[0].key == FOCUSED
 
         self.pictures.bind(keys)
+        bind_suspending(keys, self.lend)
         return keys
 
     def _raw(self, text: str) -> None:

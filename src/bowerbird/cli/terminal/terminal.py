@@ -81,6 +81,21 @@ class Terminal:
         self._out.write(text)
         self._out.flush()
 
+    def write_exact(self, text: str) -> None:
+        """Write `text` for a program to read: as the bytes it stands for, whatever the locale.
+
+        Args:
+            text: as `os.fsdecode` makes it of bytes that are not UTF-8.
+        """
+        raw = getattr(self._out, "buffer", None)
+        if raw is None:  # a caller's own stream, which takes text only
+            self.write(text)
+            return
+        self.clear_status()
+        self._out.flush()
+        raw.write(text.encode("utf-8", "surrogateescape"))
+        raw.flush()
+
     def json(self, data: Any, indent: int | None = 2) -> None:
         """Write data as JSON to standard output."""
         self.write(json_text(data, indent) + "\n")

@@ -16,9 +16,8 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-
-import msgspec
 
 MOST_FILES = 6
 """Of about 40 MB each; those not used for longest go first."""
@@ -26,7 +25,8 @@ MOST_FILES = 6
 _CALL_S = 60.0
 
 
-class Door(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Door:
     """The engine's own socket, before it is removed, and its key."""
 
     path: Path

@@ -6,9 +6,8 @@ engine's cache of the conversation stays valid (MO-40). Not here: the grammar, t
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
-
-import msgspec
 
 from bowerbird.core.messages import ToolUseBlock
 from bowerbird.core.requests import ToolSpec
@@ -34,7 +33,8 @@ FOLLOWED_BY = {"run_python_code": "code", "write_file": "content", "edit_file": 
 """Tools whose long text is written in a second pass, and the parameter it becomes."""
 
 
-class FollowUp(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class FollowUp:
     """The second pass of a step: what is asked, the fence its answer stands in, its most tokens."""
 
     question: str

@@ -13,11 +13,11 @@ import hashlib
 import shutil
 import zipfile
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
 import httpx
-import msgspec
 
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.models.local.weights import (
@@ -40,7 +40,8 @@ class FetchFailed(BowerbirdError):
     """The weights could not be fetched; the message names each source and the remedy."""
 
 
-class FetchProgress(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class FetchProgress:
     """How far a fetch is.
 
     Attributes:

@@ -12,17 +12,16 @@ what the grammar would not have let through is no step.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
-
-import msgspec
 
 HEADER = "%llguidance {}\n"
 _BAD = r'"\\\x00-\x1f\x7f-\x9f'
 _SAFE_TEXT = re.compile(r"[^\x00-\x1f\x7f-\x9f]*")
 
 
-class OneOf(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class OneOf:
     """A string that is one of `values`."""
 
     values: tuple[str, ...]
@@ -32,7 +31,8 @@ class OneOf(msgspec.Struct, frozen=True):
         return isinstance(value, str) and value in self.values
 
 
-class Free(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Free:
     """A short string of the model's own.
 
     Attributes:
@@ -72,7 +72,8 @@ SEEN = "seen"
 _NOTE = Free(100)
 
 
-class Option(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Option:
     """One form a step may have: the tool and its fields in order."""
 
     tool: str
@@ -88,7 +89,8 @@ class Option(msgspec.Struct, frozen=True):
         )
 
 
-class StepGrammar(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class StepGrammar:
     """Every form the next step may have; at least one.
 
     Attributes:
@@ -115,7 +117,7 @@ class StepGrammar(msgspec.Struct, frozen=True):
     def without(self, tool: str) -> "StepGrammar":
         """Return the grammar without the forms of `tool`, or itself if nothing else would be left."""
         rest = tuple(option for option in self.options if option.tool != tool)
-        return msgspec.structs.replace(self, options=rest) if rest else self
+        return replace(self, options=rest) if rest else self
 
     def read(self, text: str) -> dict[str, Any] | None:
         """Return the step that `text` is, or None when it is none of the allowed ones."""

@@ -4,10 +4,9 @@ Here: the name, the settings, the sharing of engines. Not here: fetching weights
 """
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakValueDictionary
-
-import msgspec
 
 from bowerbird.core.errors import ConfigError
 from bowerbird.core.requests import ModelInfo
@@ -102,7 +101,8 @@ class _Shared:
         self.users = 0
 
 
-class _Lease(msgspec.Struct):
+@dataclass(slots=True)
+class _Lease:
     shared: _Shared
     path: Path
 

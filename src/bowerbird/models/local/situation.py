@@ -11,9 +11,8 @@ of `read_file`, with later edits of the same conversation applied.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
-
-import msgspec
 
 from bowerbird.core.messages import Message, ToolResultBlock, ToolUseBlock, result_text
 from bowerbird.core.requests import ModelRequest
@@ -31,7 +30,8 @@ _MATCH_LINE = re.compile(r"^([^\s:][^:\n]*):\d+:", re.MULTILINE)
 _MORE = re.compile(r"\boffset\D{0,3}(\d+)")
 
 
-class Known(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Known:
     """The beginning of a file as the model has seen it; `next_offset` is a line number, None at the end."""
 
     lines: tuple[str, ...]
@@ -43,7 +43,8 @@ class Known(msgspec.Struct, frozen=True):
         return "\n".join(self.lines)
 
 
-class Done(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Done:
     """A call and its result; `result` is None while there is none."""
 
     call: ToolUseBlock
@@ -81,7 +82,8 @@ class Done(msgspec.Struct, frozen=True):
         return (self.result.data if self.result else None) or {}
 
 
-class Situation(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Situation:
     """Everything the next step is decided from.
 
     Attributes:
@@ -97,13 +99,19 @@ class Situation(msgspec.Struct, frozen=True):
     task: str = ""
     files: tuple[str, ...] = ()
     more_files: bool = False
-    known: Mapping[str, Known] = msgspec.field(default_factory=dict[str, Known])
+    known: Mapping[str, Known] = field(default_factory=dict[str, Known])
     sorted: bool | None = None
 
     @property
     def wants_change(self) -> bool:
         """Whether the task asks for files to be changed."""
         return bool(sorted_by_words(self.task)) if self.sorted is None else self.sorted
+
+    @property
+    def acted(self) -> bool:
+        """Whether something else than a file tool was called, which may have changed files."""
+        looks = ("read_file", "list_files", "search_files")
+        return any(done.call.name not in looks and not done.failed for done in self.calls)
 
     @property
     def last(self) -> Done | None:
@@ -154,7 +162,7 @@ def paired(messages: Iterable[Message]) -> tuple[Done, ...]:
             found[call.id] = Done(call)
         for result in message.tool_results:
             if result.tool_use_id in found:
-                found[result.tool_use_id] = msgspec.structs.replace(found[result.tool_use_id], result=result)
+                found[result.tool_use_id] = replace(found[result.tool_use_id], result=result)
     return tuple(found.values())
 
 
@@ -216,9 +224,7 @@ def _known(calls: Iterable[Done]) -> dict[str, Known]:
             old, new = str(done.call.input.get("old", "")), str(done.call.input.get("new", ""))
             before = known[done.path]
             times = -1 if done.call.input.get("replace_all") else 1
-            known[done.path] = msgspec.structs.replace(
-                before, lines=tuple(before.text.replace(old, new, times).split("\n"))
-            )
+            known[done.path] = replace(before, lines=tuple(before.text.replace(old, new, times).split("\n")))
         else:
             known.pop(done.path, None)
     return known

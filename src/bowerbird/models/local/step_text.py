@@ -4,15 +4,15 @@ Here: one small incremental reader. Not here: other fields, validation (`grammar
 """
 
 import json
-
-import msgspec
+from dataclasses import dataclass
 
 from bowerbird.models.local.grammar import SEEN
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
-class _Quoted(msgspec.Struct):
+@dataclass(slots=True)
+class _Quoted:
     """A JSON string after `before`, as far as it has come."""
 
     before: str

