@@ -2,6 +2,7 @@
 
 import type { UsageRow } from "../api/types.ts";
 import { t } from "../text.ts";
+import { serverNow } from "./clock.ts";
 
 /** Made when it is first wanted: the tables of a language cost a phone a tenth of a second at the start (UI-93). */
 function later<T>(make: () => T): () => T {
@@ -53,7 +54,7 @@ export function seconds(ms: number): string {
   return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
 }
 
-export function ago(iso: string, now = Date.now()): string {
+export function ago(iso: string, now = serverNow()): string {
   const passed = (new Date(iso).getTime() - now) / 1000;
   const steps: readonly (readonly [number, Intl.RelativeTimeFormatUnit])[] = [
     [60, "second"],
@@ -65,7 +66,8 @@ export function ago(iso: string, now = Date.now()): string {
   if (Math.abs(passed) < 45) return t.justNow;
   let unit = 1;
   for (const [limit, name] of steps) {
-    if (Math.abs(passed) < limit) return relative().format(Math.round(passed / unit), name);
+    const value = Math.round(passed / unit);
+    if (Math.abs(value) * unit < limit) return relative().format(value, name); // 60 seconds are a minute
     unit = limit;
   }
   return relative().format(Math.round(passed / unit), "year");
