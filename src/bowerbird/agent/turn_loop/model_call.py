@@ -168,10 +168,10 @@ def _figures(refusal: BudgetRefusal) -> str:
     whose = f"this {refusal.scope}"  # turn, session, user, schedule, deployment
     if refusal.unit == "usd":
         return (
-            f"{whose} may spend {refusal.limit:.4f} USD; {refusal.spent:.4f} USD are spent, and the next call "
-            f"may cost {refusal.needed:.4f}"
+            f"{whose} may spend {refusal.limit:.4f} USD; {refusal.spent:.4f} USD are spent, and the next "
+            f"call may cost {refusal.needed:.4f}"
         )
     return (
-        f"{whose} may use {refusal.limit:,.0f} tokens; {refusal.spent:,.0f} are used, and the next call needs "
-        f"{refusal.needed:,.0f}"
+        f"{whose} may use {refusal.limit:,.0f} tokens; {refusal.spent:,.0f} are used, and the next call "
+        f"needs {refusal.needed:,.0f}"
     )

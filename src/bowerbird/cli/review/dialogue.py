@@ -227,8 +227,8 @@ def _way_on(reasons: Sequence[str], *, partial: bool) -> str:
         partial: all but these was asked for already, and there is nothing else.
 
     Example:
-        >>> _way_on(["changed while landing"], partial=False), _way_on(["changed while landing"], partial=True)
-        ('land again; --partial lands the rest', 'land again')
+        >>> [_way_on(["changed while landing"], partial=partial) for partial in (False, True)]
+        ['land again; --partial lands the rest', 'land again']
     """
     if any(reason.startswith("flagged") for reason in reasons):
         others = "" if partial else ", or the others without it with --partial"

@@ -18,8 +18,10 @@ from bowerbird.store.store import Store
 
 POLL_S = 0.25
 LATE_S = 3.0
-"""A record of a turn that is shown live here is left to its publisher for so long: read from the journal before
-that, it would overtake pieces of its own message, and a viewer could not know that they belong to it."""
+"""A record of a turn that is shown live here is left to its publisher for so long.
+
+Read from the journal it could overtake pieces of its own message, which have another name there.
+"""
 
 
 async def follow(
