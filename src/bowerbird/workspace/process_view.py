@@ -130,11 +130,7 @@ class ProcessView:
         self._history.show_git()
 
     def git_not_shown(self, *, asked: bool = True) -> str:
-        """Return what of the workspace's repository commands are not shown and why, for people. Blocks.
-
-        Args:
-            asked: a command asked for Git; else only what concerns the workspace's own repository.
-        """
+        """Return what of the repository is not shown and why; unless `asked`, of its own. Blocks."""
         return not_shown(self.workspace, self.data_dir, asked=asked)
 
     def git_objects(self) -> tuple[str, ...]:
@@ -189,6 +185,10 @@ class ProcessView:
     def hides(self) -> bool:
         """Whether some workspace paths are kept from this branch."""
         return bool(self._state.manifest.value.hide) or self._state.ground.masked is not None
+
+    def hides_path(self, path: str) -> bool:
+        """Whether `workspace.hide` keeps this path from the branch."""
+        return self._state.ground.hidden(path)
 
     def is_free(self) -> bool:
         """Whether no other process has the branch: one that runs commands on it has it all the time."""

@@ -190,7 +190,7 @@ def land(
         if json:
             shell.json(_refusal(outcome) if isinstance(outcome, LandingRefused) else outcome)
         else:
-            say_landed(screen, outcome)
+            say_landed(screen, outcome, partial=partial)
         return code_of(outcome)
 
     return with_client(shell, workspace, work)

@@ -25,8 +25,21 @@ from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 
-from bowerbird.cli.run.completer import LineCompleter, takes_choice
-from bowerbird.cli.run.keyboard import ELSEWHERE, FOCUSED, Keyboard, bind_suspending, kept_lines
+from bowerbird.cli.run.completer import LineCompleter
+from bowerbird.cli.run.keyboard import (
+    ELSEWHERE,
+    ESC_S,
+    ESCAPED_S,
+    FOCUSED,
+    TABS,
+    WRITING,
+    Keyboard,
+    bind_lines,
+    bind_stopping,
+    bind_suspending,
+    end_search,
+    kept_lines,
+)
 from bowerbird.cli.run.pictures import Pictures
 from bowerbird.cli.terminal.notifying import How, Notifier
 from bowerbird.cli.terminal.terminal import Spinner, Terminal
@@ -98,6 +111,7 @@ class ChatScreen:
             completer=completer,
             complete_while_typing=False,
             key_bindings=self._keys(),
+            input_processors=[TABS],
             bottom_toolbar=self._toolbar,
             refresh_interval=0.1,
             prompt_continuation=lambda width, _line, _wrapped: " " * max(width - 2, 0) + "… ",
@@ -109,6 +123,7 @@ class ChatScreen:
         buffer.complete_while_typing = Condition(
             lambda: self.mode != "asking" and completer.opens(buffer.document)
         )
+        self._prompt.app.timeoutlen, self._prompt.app.ttimeoutlen = ESC_S, ESCAPED_S
         # A terminal that cannot report its cursor works all the same; a warning would only be in the way.
         self._prompt.app.renderer.cpr_not_supported_callback = None
 
@@ -201,6 +216,7 @@ class ChatScreen:
     def set_aside(self) -> None:
         """Keep what is being typed for after a question: it is no answer to it."""
         buffer = self._prompt.default_buffer
+        end_search(self._prompt.app)
         if self._prompt.app.is_running and buffer.text:
             self._aside = buffer.text
             buffer.reset()
@@ -344,24 +360,11 @@ class ChatScreen:
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
+        bind_lines(keys)
 
-        @keys.add("enter")
-        def accept(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
-            if not takes_choice(event.current_buffer):
-                event.current_buffer.validate_and_handle()
-
-        @keys.add("escape", "enter")
-        def newline(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
-            event.current_buffer.insert_text("\n")
-
-        @keys.add("c-c")
+        @keys.add("c-c", filter=WRITING)
         def interrupt(_event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
             self._interrupt()
-
-        @keys.add("c-d")
-        def leave(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
-            if not event.current_buffer.text:
-                event.app.exit(exception=EOFError)
 
         @keys.add(FOCUSED, save_before=lambda _: False)
         @keys.add(ELSEWHERE, save_before=lambda _: False)
@@ -370,6 +373,7 @@ class ChatScreen:
 
         self.pictures.bind(keys)
         bind_suspending(keys, self.lend)
+        bind_stopping(keys, lambda: self.mode in ("running", "asking"), self._on_stop)
         return keys
 
     def _raw(self, text: str) -> None:
