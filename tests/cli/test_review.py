@@ -65,6 +65,7 @@ def test_diff_of_paths_counts_and_json(changed):
     assert "D  gone.txt" in counts and "M  long.txt" in counts and "+3 -3" in counts
     data = json.loads(changed.ok("diff", "--json"))
     assert {row["path"] for row in data["written"]} >= {"/long.txt", "/dir/new.txt"}
+    assert changed.ok("diff", "/dir/new.txt") == changed.ok("diff", "dir/new.txt"), "as --json names it"
     (session,) = json.loads(changed.ok("sessions", "--json"))
     assert changed.ok("diff", session["id"][:5], "dir") == changed.ok("diff", "dir")
     for words in (["diff", "9999"], ["diff", "9999", "--stat"], ["diff", "9999", "--json"],
