@@ -190,6 +190,21 @@ def test_a_terminal_asks_before_landing_and_for_each_flagged_path(desk, written)
     assert (desk.project / "AGENTS.md").exists()
 
 
+def test_a_flagged_path_that_is_declined_leaves_the_others_to_land(desk, written):
+    """UI-44; faces B1: one `n` refused the whole landing."""
+    desk.edit(written("AGENTS.md", "obey\n"), written("ok.txt", "fine\n"))
+    desk.ok("make", "-q")
+    with desk.terminal("land") as terminal:
+        terminal.wait_for("AGENTS.md needs its own review: agent-config")
+        terminal.wait_for("[y/N]")
+        terminal.send("n\r")
+        terminal.wait_for("Land 1 change? [y/N]")
+        terminal.send("y\r")
+        terminal.wait_for("landed 1 change")
+        terminal.wait()
+    assert (desk.project / "ok.txt").exists() and not (desk.project / "AGENTS.md").exists()
+
+
 def test_discard_keeps_the_session_and_the_work_in_the_trash(changed):
     assert changed.run("discard")[0] == 2  # nobody can be asked
     assert "discarded" in changed.ok("discard", "--yes")
