@@ -37,9 +37,7 @@ async def guarded(
 
 def maker(server: LiveServer) -> Made:
     async def made(name: str, user: str = "ann") -> tuple[Any, str]:
-        return await server.context.store.write(
-            lambda c: make_token(c, name, "user", user=user), flush=True
-        )
+        return await server.context.store.write(lambda c: make_token(c, name, "user", user=user), flush=True)
 
     return made
 
@@ -180,7 +178,9 @@ async def test_a_device_whose_clock_is_hours_off_shows_the_servers_time(
     page: Page, server: LiveServer, fake: FakeModels
 ) -> None:
     """UI-22, UI-39: a limit was shown as days longer, and what was just done as days ahead."""
-    fake.script({"tools": [{"name": "write_file", "input": {"path": "/a", "content": "a"}}]}, {"text": "Yes."})
+    fake.script(
+        {"tools": [{"name": "write_file", "input": {"path": "/a", "content": "a"}}]}, {"text": "Yes."}
+    )
     await server.conversation(title="Done")
     await page.add_init_script(DAYS_OFF)
     asking = await server.conversation(title="Asking", enable_approval=True)

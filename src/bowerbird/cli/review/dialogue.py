@@ -7,7 +7,7 @@ here: what answers choose (`choosing.py`), landing itself, options of commands.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
-import msgspec
+from msgspec.structs import replace
 
 from bowerbird.cli.client.protocol import Client, Row
 from bowerbird.cli.review.choosing import HELP, Answer, Choice, Choosing, Question, questions_of
@@ -109,7 +109,7 @@ async def choose(
             return _nothing(screen)
         accept = (*wanted.accept, *choice.accept)
         paths, hunks = choice.paths or None, choice.hunks or None
-        return msgspec.structs.replace(wanted, paths=paths, hunks=hunks, accept=accept, include=())
+        return replace(wanted, paths=paths, hunks=hunks, accept=accept, include=())
     for line in held_lines(entries):
         screen.warn(line, "yellow")
     accept = await _accept_flagged(screen, entries, wanted.accept) if screen.can_ask else wanted.accept
@@ -122,13 +122,11 @@ async def choose(
             screen.warn(f"stays on the branch: {harmless_path(path)}", "yellow")
         if not rest:
             return _nothing(screen)
-        chosen = msgspec.structs.replace(
-            wanted, paths=rest, accept=accept, include=()
-        )  # the rest names what was included
+        chosen = replace(wanted, paths=rest, accept=accept, include=())  # the rest names what was included
         return await choose(screen, client, thread_id, chosen, patch=False, yes=yes)
     if entries and not yes and screen.can_ask and not await _confirm(screen, entries):
         return _nothing(screen)
-    return msgspec.structs.replace(wanted, accept=accept, plan=plan["plan"])
+    return replace(wanted, accept=accept, plan=plan["plan"])
 
 
 def _nothing(screen: Screen, why: str = "nothing was chosen") -> None:

@@ -23,6 +23,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout.processors import TabsProcessor
 from prompt_toolkit.search import stop_search
 
+from bowerbird.cli.run.completer import takes_choice
 from bowerbird.cli.terminal.notifying import GAINED, LOST
 
 # What a terminal says of its focus, as keys that nobody has.
@@ -45,6 +46,24 @@ class Keyboard(Vt100Input):
 
     def cooked_mode(self) -> AbstractContextManager[None]:
         return nullcontext()
+
+
+def bind_lines(keys: KeyBindings) -> None:
+    """Have Enter send, Alt+Enter begin a line, Ctrl+D leave an empty one."""
+
+    @keys.add("enter", filter=WRITING)
+    def accept(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
+        if not takes_choice(event.current_buffer):
+            event.current_buffer.validate_and_handle()
+
+    @keys.add("escape", "enter", filter=WRITING)
+    def newline(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
+        event.current_buffer.insert_text("\n")
+
+    @keys.add("c-d")
+    def leave(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
+        if not event.current_buffer.text:
+            event.app.exit(exception=EOFError)
 
 
 def bind_suspending(

@@ -25,7 +25,7 @@ from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 
-from bowerbird.cli.run.completer import LineCompleter, takes_choice
+from bowerbird.cli.run.completer import LineCompleter
 from bowerbird.cli.run.keyboard import (
     ELSEWHERE,
     ESC_S,
@@ -34,6 +34,7 @@ from bowerbird.cli.run.keyboard import (
     TABS,
     WRITING,
     Keyboard,
+    bind_lines,
     bind_stopping,
     bind_suspending,
     end_search,
@@ -359,24 +360,11 @@ class ChatScreen:
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
-
-        @keys.add("enter", filter=WRITING)
-        def accept(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
-            if not takes_choice(event.current_buffer):
-                event.current_buffer.validate_and_handle()
-
-        @keys.add("escape", "enter", filter=WRITING)
-        def newline(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
-            event.current_buffer.insert_text("\n")
+        bind_lines(keys)
 
         @keys.add("c-c", filter=WRITING)
         def interrupt(_event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
             self._interrupt()
-
-        @keys.add("c-d")
-        def leave(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
-            if not event.current_buffer.text:
-                event.app.exit(exception=EOFError)
 
         @keys.add(FOCUSED, save_before=lambda _: False)
         @keys.add(ELSEWHERE, save_before=lambda _: False)
