@@ -52,7 +52,9 @@ async def _help(chat: "Chat", _: str) -> None:
         for line in more:
             chat.screen.line(" " * indent + line)
     chat.screen.line(
-        "Alt+Enter: new line. Ctrl+C: stop the turn. Typing during a turn queues the message.", "dim"
+        "@ names a file, !make runs a command of yours, #fact is remembered. Alt+Enter: new line. "
+        "Ctrl+R: search lines of before. Esc or Ctrl+C: stop the turn. Typing in a turn queues the message.",
+        "dim",
     )
 
 
