@@ -51,9 +51,11 @@ async def _help(chat: "Chat", _: str) -> None:
         chat.screen.line(f"/{name} ".ljust(indent) + first)
         for line in more:
             chat.screen.line(" " * indent + line)
-    chat.screen.line(
-        "Alt+Enter: new line. Ctrl+C: stop the turn. Typing during a turn queues the message.", "dim"
-    )
+    for hint in (
+        "@FILE: name a file. !COMMAND: run it on the branch yourself. #TEXT: remember it here.",
+        "Alt+Enter: new line. Ctrl+C: stop the turn. Typing during a turn queues the message.",
+    ):
+        chat.screen.line(hint, "dim")
 
 
 async def _leave(chat: "Chat", _: str) -> None:
