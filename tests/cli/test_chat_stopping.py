@@ -1,9 +1,11 @@
 """Ctrl+C in the interactive session, at every moment of a message's way (UI-55, UI-85)."""
 
+import shlex
 import signal
 import time
 
 import pytest
+from support.terminals import COMMAND, Terminal
 
 ECHO = b"\x1b[1m> wait"  # bold as a whole: the line as it stays, not what is typed at the prompt
 
@@ -57,3 +59,25 @@ def test_a_signal_is_for_the_line_that_was_typed_last_however_soon_it_comes(desk
     chat.send("\rhello\r")
     chat.wait_for("still here")
     chat.wait_for("ctx ·")
+
+
+def test_ctrl_z_leaves_for_the_shell_and_fg_brings_the_typed_words_back(desk):
+    """Twice, because the first way back must leave the terminal as the prompt needs it."""
+    shell = ["bash", "--norc", "--noprofile", "-i"]
+    with Terminal([], cwd=desk.project, environment=desk.environment, command=shell) as terminal:
+        terminal.send(f"{' '.join(map(shlex.quote, COMMAND))}\r")
+        terminal.wait_for("/help")
+        terminal.wait_for("new session")
+        terminal.send("hel")
+        terminal.wait_for("hel")
+        for _ in range(2):
+            terminal.send("\x1a")
+            terminal.wait_for("Stopped")
+            terminal.send("echo in the $((20 + 22))nd shell\r")
+            terminal.wait_for("in the 42nd shell")
+            terminal.send("fg\r")
+            terminal.wait_for("> hel")
+        desk.fake.script({"text": "How do you do."})
+        terminal.send("lo\r")
+        terminal.wait_for("How do you do.")
+    assert "^Z" not in terminal.text

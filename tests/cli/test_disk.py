@@ -66,6 +66,21 @@ def test_disk_names_what_takes_room_and_free_gives_it_back(here, written):
     assert "largest sessions" in here.ok("disk")
 
 
+def test_doctor_names_the_backup_for_damage_only(here, written):
+    """What cannot be opened is not damaged, so nothing is to be restored; the other checks are made all the same."""
+    _session(here, written)
+    database = here.home / ".bowerbird/data/agent.db"
+    database.unlink()
+    database.mkdir()  # cannot be opened by anybody, root included
+    checks = {c["name"]: c for c in json.loads(here.run("doctor", "--json")[1])["checks"]}
+    assert checks["database"]["state"] == "broken" and not checks["database"]["remedy"]
+    assert "port" in checks
+    database.rmdir()
+    database.write_bytes(b"no database" * 100)
+    checks = {c["name"]: c for c in json.loads(here.run("doctor", "--json")[1])["checks"]}
+    assert checks["database"]["state"] == "broken" and "restore" in checks["database"]["remedy"]
+
+
 def test_doctor_says_that_the_database_is_gone_beside_its_branches(here, written):
     """Reliability 8: a server started empty beside twelve branches of unlanded work, without a word."""
     _session(here, written)

@@ -41,6 +41,22 @@ def test_the_piped_diff_applies_with_git(changed, tmp_path):
     assert not (copy / "gone.txt").exists() and (copy / "new name.txt").exists()
 
 
+def test_the_piped_diff_is_the_files_bytes_in_any_locale(desk, tmp_path):
+    """UI-43: what another program reads is neither escaped nor recoded, for text that is not UTF-8 either."""
+    (desk.project / "latin.txt").write_bytes(b"caf\xe9\nwith milk\n")
+    command = "printf 'caf\\351\\nwith sugar\\n' > latin.txt; printf 'gr\\303\\274n\\n' > green.txt"
+    desk.edit({"name": "bash", "input": {"command": command}})
+    desk.ok("sweeten it", "-q")
+    for locale in ({}, {"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}):
+        with desk.start("diff", env={**desk.environment, **locale}) as process:
+            patch, _ = process.communicate()
+        copy = tmp_path / "-".join(["copy", *locale])
+        subprocess.run(["cp", "-a", str(desk.project), str(copy)], check=True)
+        subprocess.run(["git", "apply", "-"], input=patch, cwd=copy, check=True)
+        assert (copy / "latin.txt").read_bytes() == b"caf\xe9\nwith sugar\n", locale
+        assert (copy / "green.txt").read_bytes() == "grün\n".encode(), locale
+
+
 def test_diff_of_paths_counts_and_json(changed):
     """UI-43: a word that is no session is a path."""
     assert changed.ok("diff", "dir").count("diff --git") == 1

@@ -32,7 +32,7 @@ async def first_request(weights: Path, kept: Path, beginning: str = LONG) -> Cou
     """Return what the first request of a fresh engine evaluated and reused."""
     async with loaded(weights, kept) as engine:
         messages = ({"role": "system", "content": beginning + "and this is new"},)
-        wanted = Generation(messages, 20, WORD, beginning=({"role": "system", "content": beginning},))
+        wanted = Generation(messages, 20, WORD, beginnings=(({"role": "system", "content": beginning},),))
         counts = Counts()
         async with aclosing(engine.generate(wanted)) as pieces:
             async for piece in pieces:
@@ -98,7 +98,7 @@ async def test_where_nothing_can_be_kept_the_answer_comes_all_the_same(tiny_path
 
 
 async def test_a_step_of_the_adapter_begins_with_what_was_kept(tiny_path: Path, tmp_path: Path):
-    """Another task, another project: only the tools must be the same."""
+    """Another task, another project: the tools must be the same; in the same project its files are kept, too."""
 
     async def evaluated(task: str, files: str) -> int:
         model: LocalModel = open_local(str(tiny_path), LocalSettings(tmp_path, 32_768, threads=1))
@@ -111,6 +111,9 @@ async def test_a_step_of_the_adapter_begins_with_what_was_kept(tiny_path: Path, 
             await model.aclose()
 
     await evaluated("Where is the port set?", "a.py")
-    assert len(states(tmp_path / "models" / "beginnings")) == 1
-    assert await evaluated("How many lines has b.js?", "b.js\nc.js") < 500
-    assert len(states(tmp_path / "models" / "beginnings")) == 1
+    kept = tmp_path / "models" / "beginnings"
+    assert len(states(kept)) == 2
+    files = "\n".join(f"b{n}.js" for n in range(40))
+    other = await evaluated("How many lines has b3.js?", files)
+    assert other < 2_000 and len(states(kept)) == 3
+    assert await evaluated("How many lines has b4.js?", files) <= other and len(states(kept)) == 3

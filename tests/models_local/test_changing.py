@@ -10,26 +10,15 @@ from hypothesis import strategies as st
 from support.local_talk import SPECS, asked, called
 
 from bowerbird.core.messages import Message
-from bowerbird.models.local.changing import (
-    NEEDS,
-    Call,
-    Choose,
-    Rewrite,
-    Say,
-    edit_of,
-    fault,
-    narrowed,
-    next_move,
-    other_file,
-    question,
-    reading_of,
-)
+from bowerbird.models.local.changing import NEEDS, Call, Choose, Say, next_move, other_file, reading_of
 from bowerbird.models.local.grammar import StepGrammar
+from bowerbird.models.local.guards import fault
+from bowerbird.models.local.rewrite import Rewrite, edit_of, narrowed, question
 from bowerbird.models.local.situation import Situation, read_situation
 from bowerbird.models.local.sorting import sorted_by_words
 
 TASK = "Set the port to 9000."
-FILES = "Files:\nREADME.md\napp/server.py\nlong.txt"
+FILES = "Files:\nREADME.md\napp/server.py\nlong.txt\napp/client.py"
 SERVER = 'HOST = "localhost"\nPORT = 8000\n\n\ndef run():\n    return HOST, PORT\n'
 LOOKED = called(
     "search_files",
@@ -66,12 +55,45 @@ def test_it_searches_for_the_tasks_words_then_chooses_a_file_then_rewrites_it_th
     assert end == Say("In app/server.py I changed `PORT = 8000` to `PORT = 9000`.")
 
 
+def found(**lines: str) -> tuple[Message, Message]:
+    """A search's call and result: the text found in `app/<name>.py`, or in `README.md`."""
+    paths = {name: "/README.md" if name == "README" else f"/app/{name}.py" for name in lines}
+    rows = [{"path": paths[name], "line": 1, "text": text} for name, text in lines.items()]
+    return called("search_files", {"pattern": "port"}, "…", data={"matches": rows})
+
+
 def test_which_of_several_files_is_asked_with_what_was_found_and_nothing_else():
-    rows = [{"path": f"/{name}", "line": 1, "text": "port"} for name in ("app/server.py", "README.md")]
-    choice = move(*called("search_files", {"pattern": "port"}, "…", data={"matches": rows}))
+    choice = move(*found(server="port", client="port"))
     assert isinstance(choice, Choose) and set(choice.paths) >= {"app/server.py", "README.md"}
     assert choice.asked.startswith("Files:\n") and f"Task: {TASK}\nWhich line" in choice.asked
-    assert "Lines:\napp/server.py:1: port\nREADME.md:1: port\n" in choice.asked
+    assert "Lines:\napp/server.py:1: port\napp/client.py:1: port\n" in choice.asked
+
+
+@pytest.mark.parametrize(("task", "lines", "path"), [
+    (TASK, {"client": "port = read()", "server": "PORT = 8000", "README": "The port is 8000."}, "app/server.py"),
+    ("Let it retry at most 5 times.", {"client": "at most", "server": "maxRetries = 3"}, "app/server.py"),
+])  # fmt: skip
+def test_a_file_is_not_asked_for_where_its_lines_hold_clearly_more_of_the_task(
+    task: str, lines: dict[str, str], path: str
+):
+    picked = move(*found(**lines), task=task)
+    assert isinstance(picked, Call) and picked.input["path"] == path
+
+
+def test_a_test_that_fails_is_not_what_is_changed():
+    files = "Files:\ntests/test_stock.py\nstock.py"
+    rows = [{"path": "/tests/test_stock.py", "line": 3, "text": "def test_last_n(): last_n"}]
+    looked = called("search_files", {"pattern": "last"}, "…", data={"matches": rows})
+    for task, tests in (("The test of last_n fails, fix it.", False), ("Add a test of last_n.", True)):
+        request = read_situation(asked(*looked, task=task, system=(files,)))
+        picked = next_move(request, frozenset(tool.name for tool in SPECS))
+        paths = picked.paths if isinstance(picked, Choose) else (picked.input["path"],)  # type: ignore[union-attr]
+        assert ("tests/test_stock.py" in paths) is tests
+
+
+def test_a_turn_that_finds_nothing_to_change_ends_and_says_so():
+    looked = [m for n in range(8) for m in called("read_file", {"path": "no.py"}, f"no {n}", is_error=True)]
+    assert move(*looked) == Say("I changed nothing: I did not find what is to be changed.")
 
 
 @pytest.mark.parametrize(("task", "new", "why"), [

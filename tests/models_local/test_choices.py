@@ -249,12 +249,3 @@ def test_the_beginning_of_a_data_file_is_not_answered_from_while_code_can_look_a
     assert FINAL not in steps(*part).tools and "run_python_code" in steps(*part).tools
     without = tuple(tool for tool in SPECS if tool.name != "run_python_code")
     assert FINAL in steps(*part, tools=without).tools
-
-
-def test_a_command_that_the_task_names_is_run_first():
-    task = "Run the tests with `python3 -m unittest -q`, do they pass?"
-    [option] = steps(task=task).options
-    assert option.tool == "bash" and option.fields == (("command", OneOf(("python3 -m unittest -q",))),)
-    without = tuple(tool for tool in SPECS if tool.name != "bash")
-    assert "bash" not in steps(task=task, tools=without).tools
-    assert "read_file" in steps(task="What does `run()` do?").tools

@@ -147,7 +147,7 @@ async def test_nobody_can_connect_to_the_engine(engine: Engine):
 async def test_nobody_can_connect_once_a_beginning_was_kept(tiny_path: Path, tmp_path: Path):
     """The engine was asked through its socket (D-24), which is gone before the first answer."""
     engine = Engine(tiny_path, EngineOptions(context=8_192, threads=1, beginnings=tmp_path / "kept"))
-    await all_of(engine, replace(says("hello"), beginning=({"role": "system", "content": "constant"},)))
+    await all_of(engine, replace(says("hello"), beginnings=(({"role": "system", "content": "constant"},),)))
     assert list((tmp_path / "kept").iterdir())
     assert not any(Path(place).exists() for place in listening_places())
     await engine.close()

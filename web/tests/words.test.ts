@@ -39,6 +39,14 @@ test("times are said from now, days by their name", () => {
   assert.match(moment("2026-11-20T12:00:00Z"), /2026/);
 });
 
+test("what rounds up to a whole unit is said in that unit", () => {
+  const now = new Date("2026-11-20T12:00:00Z").getTime();
+  const passed = (value: number): string => ago(new Date(now - value * 1000).toISOString(), now);
+  assert.equal(passed(59.7), passed(60));
+  assert.equal(passed(3599), passed(3600));
+  assert.deepEqual([59_960, 119_700].map(seconds), ["1 min 0 s", "2 min 0 s"]);
+});
+
 test("words that changed are found where the lines share enough", () => {
   const { lines } = hunkData({ id: "h", old_start: 1, old_lines: 1, new_start: 1, new_lines: 1, text: "-total = rows + 1\n+total = rows + 2\n" });
   const [before, after] = lines;

@@ -31,6 +31,17 @@ async def test_each_cause_is_said_once_with_its_setting(tmp_path, tier: str):
             assert second.note is None or setting not in second.note, (setting, second)
 
 
+async def test_a_server_of_ones_own_is_refused_in_the_copy_tier_and_it_is_said_why(tmp_path):
+    """SB-27: no mode shares the host's network, so there is no loopback without bubblewrap either."""
+    serve = "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); print('listens')"
+    async with desk_of(tmp_path, "copy", limits=LIMITS) as desk:
+        said = await desk.run(["python3", "-c", serve])
+        assert "Operation not permitted" in said.output and "bubblewrap" in (said.note or ""), said
+    async with desk_of(tmp_path / "other", "overlay", limits=LIMITS) as desk:
+        served = await desk.run(["python3", "-c", serve])
+        assert "listens" in served.output and served.note is None, served
+
+
 async def test_a_program_that_is_only_outside_is_named_and_one_that_is_nowhere_is_not(tmp_path, monkeypatch):
     tool = tmp_path / "bin/own-tool"
     tool.parent.mkdir()
@@ -57,3 +68,24 @@ async def test_no_output_makes_the_note_tell_what_files_the_host_has(tmp_path: P
             for path in (there, nowhere)
         ]
         assert said[0] == said[1] != ""
+
+
+@pytest.mark.parametrize("tier", TIERS)
+async def test_a_hidden_file_that_a_command_misses_is_named_with_the_setting(tmp_path: Path, tier: str):
+    """GI-16: a suite whose fixture is hidden fails as if the file were gone; another missing file is nobody's."""
+    files, hide = {"fixtures/.netrc": "machine a"}, {"hide": (".netrc",)}
+    async with desk_of(tmp_path, tier, files, workspace=hide) as desk:
+        commands = [
+            ["python3", "-c", "import pathlib; pathlib.Path('fixtures/.netrc').resolve().open()"],
+            "cat fixtures/.netrc",
+            "cd fixtures && cat .netrc",
+            "echo \"Error: ENOENT: no such file or directory, open 'fixtures/.netrc'\"; exit 1",
+            "echo 'open fixtures/.netrc: no such file or directory'; exit 1",
+        ]
+        for command in commands:
+            desk.sandbox._causes._told.clear()  # pyright: ignore[reportPrivateUsage]
+            said = await desk.run(command)
+            assert "workspace.show" in (said.note or "") and ".netrc" in (said.note or ""), said
+        for other in ("cat fixtures/gone", "cat /elsewhere/.netrc", "cat ../.netrc"):
+            desk.sandbox._causes._told.clear()  # pyright: ignore[reportPrivateUsage]
+            assert "workspace.show" not in ((await desk.run(other)).note or ""), other

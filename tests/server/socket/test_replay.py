@@ -91,7 +91,8 @@ async def test_a_cursor_that_is_no_place_is_named_and_the_rest_is_live(
     server.fake.script({"text": "live"})
     conversation = await server.conversation()
     async with server.socket(conversation, f"after={after}") as socket:
-        assert (await one(socket))["code"] == "bad_cursor"
+        said = await one(socket)
+        assert said["code"] == "bad_cursor" and "cursor -1" not in said["message"]
         await say(socket, "hi")
         assert text_of(await events(socket, "done")) == "live"
 

@@ -1,6 +1,6 @@
 /** A conversation: transcript, composer, panels. Binds the live state to the parts that draw it. */
 
-import { CloudOff, FileQuestion, ListTodo, LoaderCircle, X } from "lucide-react";
+import { CloudOff, FileQuestion, ListTodo, LoaderCircle, MessagesSquare, X } from "lucide-react";
 import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { useLocation } from "wouter";
 import { api, upload } from "../api/client.ts";
@@ -197,6 +197,7 @@ export default function ChatPage({ id }: { id: string }) {
         {t.atWork}
       </span>
     ) : null;
+  const isBlank = view.ready && !busy && replayAt === null && shown.length + view.unsent.length + state.queued.length === 0;
   return (
     <>
       <ChatHead
@@ -215,7 +216,11 @@ export default function ChatPage({ id }: { id: string }) {
       )}
       <div className="row">
         <div className="main" data-state={state.status} data-ready={view.ready}>
-          {view.ready || shown.length > 0 || view.unsent.length > 0 ? (
+          {isBlank ? (
+            <Empty icon={MessagesSquare} title={t.nothingSaid}>
+              <p>{t.nothingSaidText}</p>
+            </Empty>
+          ) : view.ready || shown.length > 0 || view.unsent.length > 0 ? (
             <SubagentRecords conversation={id} rows={subagents.rows} refresh={subagents.refresh}>
               <OpenFile value={openFile}>
                 <Transcript key={replayAt === null ? "live" : "replay"} entries={shown} whole={view.whole || replayAt !== null} unsent={view.unsent} offline={connection !== "open"} actions={actions} foot={ready} />

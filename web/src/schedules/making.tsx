@@ -64,9 +64,14 @@ export function MakeSchedule({ onDone, onClose }: { onDone: () => void; onClose:
       title={t.newSchedule}
       onClose={onClose}
       foot={
-        <button type="button" className="button primary" disabled={busy || !prompt.trim() || !values[kind].trim()} onClick={make}>
-          {t.make}
-        </button>
+        <>
+          <button type="button" className="button" onClick={onClose}>
+            {t.cancel}
+          </button>
+          <button type="button" className="button primary" disabled={busy || !prompt.trim() || !values[kind].trim()} onClick={make}>
+            {t.make}
+          </button>
+        </>
       }
     >
       {problem && <Problem>{problem}</Problem>}

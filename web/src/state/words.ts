@@ -2,6 +2,7 @@
 
 import type { UsageRow } from "../api/types.ts";
 import { t } from "../text.ts";
+import { serverNow } from "./clock.ts";
 
 /** Made when it is first wanted: the tables of a language cost a phone a tenth of a second at the start (UI-93). */
 function later<T>(make: () => T): () => T {
@@ -49,11 +50,12 @@ export function size(bytes: number): string {
 
 export function seconds(ms: number): string {
   if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
-  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
+  const whole = Math.round(ms / 1000);
+  return `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }
 
-export function ago(iso: string, now = Date.now()): string {
+export function ago(iso: string, now = serverNow()): string {
   const passed = (new Date(iso).getTime() - now) / 1000;
   const steps: readonly (readonly [number, Intl.RelativeTimeFormatUnit])[] = [
     [60, "second"],
@@ -65,7 +67,9 @@ export function ago(iso: string, now = Date.now()): string {
   if (Math.abs(passed) < 45) return t.justNow;
   let unit = 1;
   for (const [limit, name] of steps) {
-    if (Math.abs(passed) < limit) return relative().format(Math.round(passed / unit), name);
+    const count = Math.round(passed / unit);
+    // Judged after rounding: 59.7 seconds are a minute, not 60 seconds.
+    if (Math.abs(count) < limit / unit) return relative().format(count, name);
     unit = limit;
   }
   return relative().format(Math.round(passed / unit), "year");

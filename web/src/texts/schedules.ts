@@ -24,7 +24,7 @@ export const schedules = {
   catchUps: { one: "make up for them with one run", skip: "leave them out", all: "run each (up to 10)" } as Readonly<Record<string, string>>,
   tierOfModel: "Tier of the model",
   tierHint: "Empty: the usual model.",
-  make: "Make it",
+  make: "Create schedule",
   every: (seconds: number): string =>
     seconds % 86_400 === 0 ? plural(seconds / 86_400, "day") : seconds % 3600 === 0 ? plural(seconds / 3600, "hour") : seconds % 60 === 0 ? plural(seconds / 60, "minute") : plural(seconds, "second"),
   nextRun: "Next run",
@@ -35,7 +35,7 @@ export const schedules = {
   pause: "Pause",
   paused: "paused",
   resumeTask: "Resume",
-  cancelTask: "Cancel it",
+  cancelTask: "Cancel schedule",
   cancelTaskText: "It never runs again. Its conversation stays.",
   taskCancelled: "The schedule is cancelled.",
   openRuns: "Open the conversation",

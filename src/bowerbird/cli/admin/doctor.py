@@ -10,9 +10,10 @@ import shutil
 import socket
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from bowerbird.cli.terminal.databases import say_other
 from bowerbird.cli.terminal.exits import DONE, FAILED, PARTLY
@@ -32,8 +33,7 @@ _MOST_HIDDEN = 10
 UNBROKEN = 100_000  # cells: a pipe has lines of any length
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(msgspec.Struct, frozen=True):
     """One row: what was looked at, how it stands, what was found, what to do."""
 
     name: str
@@ -51,7 +51,7 @@ def doctor(shell: Shell, *, online: bool, json: bool) -> int:
         if check.state == "broken" or (check.state == "degraded" and worst == "ok"):
             worst = check.state
     if json:
-        data = {"state": worst, "checks": [asdict(check) for check in checks]}
+        data = {"state": worst, "checks": [msgspec.structs.asdict(check) for check in checks]}
         shell.json(data)
     else:
         styles = {"ok": "green", "degraded": "yellow", "broken": "red"}
@@ -88,23 +88,26 @@ async def _all_checks(loaded: "Loaded", *, online: bool) -> list[Check]:
     if settings.state == "broken":
         return [settings]
     data_dir = Path(loaded.settings.agent.data_dir)
-    steps: list[Callable[[], Awaitable[list[Check]]]] = [
-        lambda: _data_directory(data_dir, loaded.settings.store.min_free_mb),
-        lambda: _database(loaded, data_dir),
-        lambda: _sandbox(loaded, data_dir),
-        lambda: _hidden(loaded),
-        lambda: _hooks(loaded),
-        _python,
-        _search,
-        lambda: _model(loaded, online=online),
-        lambda: _embedded(loaded, data_dir),
-        lambda: _port(loaded),
-        _open_files,
-        lambda: _clock(data_dir),
-    ]
+    steps: dict[str, Callable[[], Awaitable[list[Check]]]] = {
+        "data directory": lambda: _data_directory(data_dir, loaded.settings.store.min_free_mb),
+        "database": lambda: _database(loaded, data_dir),
+        "sandbox": lambda: _sandbox(loaded, data_dir),
+        "hidden files": lambda: _hidden(loaded),
+        "hooks": lambda: _hooks(loaded),
+        "python tool": _python,
+        "search": _search,
+        "model": lambda: _model(loaded, online=online),
+        "embedded model": lambda: _embedded(loaded, data_dir),
+        "port": lambda: _port(loaded),
+        "open files": _open_files,
+        "clock": lambda: _clock(data_dir),
+    }
     checks = [settings]
-    for step in steps:
-        checks += await step()
+    for name, step in steps.items():
+        try:
+            checks += await step()
+        except OSError as error:  # the others are looked at all the same
+            checks.append(Check(name, "broken", f"could not be looked at: {error}"))
     return checks
 
 
@@ -131,6 +134,9 @@ async def _data_directory(data_dir: Path, min_free_mb: int) -> list[Check]:
         make_data_dir(str(data_dir))
     except BowerbirdError as error:
         return [Check("data directory", "broken", str(error))]
+    if os.statvfs(data_dir).f_flag & os.ST_RDONLY:
+        found = f"{data_dir} is on a filesystem that is mounted read-only"
+        return [Check("data directory", "broken", found, "mount it for writing, or name another --data-dir")]
     if not os.access(data_dir, os.W_OK):
         return [
             Check("data directory", "broken", f"{data_dir} cannot be written", f"run: chmod u+rwx {data_dir}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from bowerbird.cli.terminal.text import one_line, plural, size
-from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.errors import BowerbirdError, StoreCorrupt
 from bowerbird.core.threads import in_thread
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ Row = tuple[str, Literal["ok", "degraded", "broken"], str, str]
 """Name, state, what was found, what to do."""
 
 _MOST_NAMED = 3
+_RESTORE = "restore the last backup elsewhere: bowerbird --data-dir NEW_DIR restore BACKUP"
 
 
 async def look_at_data(loaded: "Loaded", data_dir: Path, redacted: Callable[[str], str]) -> list[Row]:
@@ -34,7 +35,8 @@ async def look_at_data(loaded: "Loaded", data_dir: Path, redacted: Callable[[str
     try:
         store = await Store.open(loaded.database_url, data_dir=data_dir, options=options)
     except BowerbirdError as error:
-        remedy = "restore the last backup elsewhere: bowerbird --data-dir NEW_DIR restore BACKUP"
+        # Only damage is a matter for the backup: a full or read-only disk says itself what to do.
+        remedy = _RESTORE if isinstance(error, StoreCorrupt) else ""
         return [("database", "broken", redacted(str(error)), remedy)]
     branches = Branches(data_dir)
     try:
@@ -44,8 +46,7 @@ async def look_at_data(loaded: "Loaded", data_dir: Path, redacted: Callable[[str
         )
         rows: list[Row] = [("database", "ok", f"{found}, whole", "")]
         if damage:
-            remedy = "restore the last backup elsewhere: bowerbird --data-dir NEW_DIR restore BACKUP"
-            rows = [("database", "broken", f"{found}; damaged: {one_line(damage)}", remedy)]
+            rows = [("database", "broken", f"{found}; damaged: {one_line(damage)}", _RESTORE)]
         rows.append(await in_thread(_landings, data_dir))
         use = await disk_use(store, branches)
         had_sessions = await in_thread(lambda: any((data_dir / "sessions").glob("*.jsonl")))

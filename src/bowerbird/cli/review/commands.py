@@ -32,7 +32,7 @@ from bowerbird.cli.terminal.terminal import Ability
 from bowerbird.cli.terminal.text import harmless, harmless_path, table
 from bowerbird.core.errors import LandingRefused, UnknownSession
 from bowerbird.core.threads import to_thread
-from bowerbird.sessions.review import Commits, CommitWish, ToLand
+from bowerbird.sessions.wishes import Commits, CommitWish, ToLand
 
 _FIXED = {
     "done": "landed",

@@ -5,8 +5,9 @@ here: what answers choose (`choosing.py`), landing itself, options of commands.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Protocol, cast
+
+from msgspec.structs import replace
 
 from bowerbird.cli.client.protocol import Client, Row
 from bowerbird.cli.review.choosing import HELP, Answer, Choice, Choosing, Question, questions_of
@@ -18,7 +19,7 @@ from bowerbird.cli.terminal.exits import APPROVAL, DONE, PARTLY, USAGE, CliExit
 from bowerbird.cli.terminal.terminal import Ability, LandingBar
 from bowerbird.cli.terminal.text import harmless, harmless_path, plural, table
 from bowerbird.core.errors import LandingRefused
-from bowerbird.sessions.review import ToLand
+from bowerbird.sessions.wishes import ToLand
 
 MOST_LISTED = 20
 MARKS = {"create": "A", "mkdir": "A", "symlink": "L", "delete": "D", "rmdir": "D", "chmod": "m"}

@@ -9,8 +9,9 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TextIO
+
+import msgspec
 
 from bowerbird.cli.terminal.text import cut, duration, harmless, how_far, json_text, width_of, wrapped
 from bowerbird.core.events import LandingProgress
@@ -25,8 +26,7 @@ _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _ERASE_LINE = "\r\x1b[2K"
 
 
-@dataclass(frozen=True, slots=True)
-class Ability:
+class Ability(msgspec.Struct, frozen=True):
     """What a stream can show."""
 
     is_terminal: bool
@@ -81,6 +81,21 @@ class Terminal:
         self._out.write(text)
         self._out.flush()
 
+    def write_exact(self, text: str) -> None:
+        """Write `text` for a program to read: as the bytes it stands for, whatever the locale.
+
+        Args:
+            text: as `os.fsdecode` makes it of bytes that are not UTF-8.
+        """
+        raw = getattr(self._out, "buffer", None)
+        if raw is None:  # a caller's own stream, which takes text only
+            self.write(text)
+            return
+        self.clear_status()
+        self._out.flush()
+        raw.write(text.encode("utf-8", "surrogateescape"))
+        raw.flush()
+
     def json(self, data: Any, indent: int | None = 2) -> None:
         """Write data as JSON to standard output."""
         self.write(json_text(data, indent) + "\n")
@@ -132,8 +147,7 @@ class Terminal:
             self._status = ""
 
 
-@dataclass(slots=True)
-class Spinner:
+class Spinner(msgspec.Struct):
     """What is being done and for how long; `frame()` is the line to show now."""
 
     action: str

@@ -41,7 +41,6 @@ _CODE = frozenset({"run_python_code", "bash"})
 _CHANGING = frozenset({"write_file", "edit_file"})
 _SEARCH_CHARS, _PATTERN_CHARS, _PATH_CHARS, _COMMAND_CHARS = 60, 80, 120, 300
 _NUMBER = re.compile(r"\d+(?:[.:,]\d+)*")
-_COMMAND = re.compile(r"\b[Rr]un [^`\n]{0,60}`([^`\n]{1,300})`")
 _PATH_SIGNS = "A-Za-z0-9_./-"
 _EDIT_LINES = 400
 _REWRITTEN_LINES = 12
@@ -83,9 +82,6 @@ def next_steps(situation: Situation, tools: Sequence[ToolSpec], choice: str = "a
         return StepGrammar((answer,), noted)
     options = [option for tool in tools for option in _options(tool, situation)]
     if free_choice and not situation.calls:
-        command = _COMMAND.search(situation.task)
-        if command is not None and any(tool.name == "bash" for tool in tools):
-            return StepGrammar((Option("bash", (("command", OneOf((command[1],))),)),), noted)
         options = _named_first(options, situation.task) or options
     if free_choice and not _has_looked(situation):
         options = [option for option in options if option.tool not in _DOING] or options

@@ -43,6 +43,10 @@ CACHE_REUSE = 32
 """Shortest run of tokens that is reused although something before it changed: the agent replaces old
 results by a few words, and what follows them need not be evaluated again."""
 
+DRAFT_FROM, DRAFT_TOKENS = 6, 16
+"""Where the last tokens stood earlier in the conversation, what followed there is tried next, all at once: a
+rewritten file is mostly a copy. The text is the same, written in half of the time or less."""
+
 SPIN_COUNT = "10000"
 INSTALL = "pip install 'bowerbird[local]'"
 
@@ -71,8 +75,9 @@ class Generation:
         max_tokens: most tokens of the answer.
         temperature: 0 is deterministic.
         seed: for temperatures over 0.
-        beginning: what `messages` begin with in every such request: whole messages, the last of them perhaps
-            cut. The first request after loading finds it evaluated, if a process before this one did that.
+        beginnings: what such requests begin with, the shortest first, each the beginning of the next:
+            whole messages, the last of them perhaps cut. The first request after loading finds the longest
+            evaluated, if a process before this one did that.
     """
 
     messages: Sequence[Mapping[str, str]]
@@ -80,7 +85,7 @@ class Generation:
     grammar: str = ""
     temperature: float = 0.0
     seed: int = 0
-    beginning: Sequence[Mapping[str, str]] = ()
+    beginnings: Sequence[Sequence[Mapping[str, str]]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +211,7 @@ class Engine:
 
     def _load(self, job: _Job | None) -> None:
         kept = self.options.beginnings
-        if job is None or not job.generation.beginning or kept is None or not prepared(kept):
+        if job is None or not job.generation.beginnings or kept is None or not prepared(kept):
             kept = None
         with _private_directory() as private:
             door = Door(private / "engine.sock", secrets.token_hex(16))
@@ -215,10 +220,19 @@ class Engine:
                 self._begin(job, kept, door)
 
     def _begin(self, job: _Job, kept: Path, door: Door) -> None:
-        beginning = job.generation.beginning
-        key = key_of(self.path, importlib.metadata.version("xllamacpp"), self.options.context, beginning)
-        alone = Generation((*beginning, {"role": "user", "content": "…"}), 1)
-        bring_back(kept, key, door, lambda: self._evaluated(alone, job))
+        def bring(beginnings: Sequence[Sequence[Mapping[str, str]]]) -> None:
+            *shorter, beginning = beginnings
+            alone = Generation((*beginning, {"role": "user", "content": "…"}), 1)
+
+            def evaluate() -> bool:
+                if shorter:
+                    bring(shorter)
+                return self._evaluated(alone, job)
+
+            engine = importlib.metadata.version("xllamacpp")
+            bring_back(kept, key_of(self.path, engine, self.options.context, beginning), door, evaluate)
+
+        bring(job.generation.beginnings)
 
     def _evaluated(self, alone: Generation, job: _Job) -> bool:
         def on_chunk(_chunk: Any) -> bool:
@@ -320,6 +334,9 @@ def _load(path: Path, options: EngineOptions, door: Door, kept: Path | None) -> 
     params.verbosity = -1
     params.n_threads_http = 1
     params.ui = params.endpoint_slots = False
+    params.speculative.types = [xllamacpp.common_speculative_type.COMMON_SPECULATIVE_TYPE_NGRAM_SIMPLE]
+    params.speculative.ngram_simple.size_n = DRAFT_FROM
+    params.speculative.ngram_simple.size_m = DRAFT_TOKENS
     if kept is not None:
         params.slot_save_path = f"{kept}/"
     params.hostnames = [str(door.path)]

@@ -31,24 +31,14 @@ from bowerbird.core.requests import (
 )
 from bowerbird.core.usage import Usage
 from bowerbird.models.local.calls import FOLLOWED_BY, FollowUp, call_input, follow_up, indent_of
-from bowerbird.models.local.changing import (
-    TRIES,
-    Call,
-    Choose,
-    Rewrite,
-    Say,
-    edit_of,
-    fault,
-    narrowed,
-    next_move,
-    other_file,
-    question,
-    reading_of,
-)
+from bowerbird.models.local.changing import TRIES, Call, Choose, Say, next_move, other_file, reading_of
 from bowerbird.models.local.choices import FINAL, editable, next_steps
+from bowerbird.models.local.commands import command_move
 from bowerbird.models.local.engine import Counts, Engine, Generation
 from bowerbird.models.local.grammar import SEEN, StepGrammar, fence_grammar, read_fence, schema_grammar
-from bowerbird.models.local.prompt import ChatTurn, asking, chat, opening_of, rewriting
+from bowerbird.models.local.guards import doubt, fault, repaired
+from bowerbird.models.local.prompt import ChatTurn, asking, chat, openings_of, rewriting
+from bowerbird.models.local.rewrite import Rewrite, edit_of, narrowed, question
 from bowerbird.models.local.situation import Situation, read_situation
 from bowerbird.models.local.sorting import KINDS, sorted_by_words, sorting_question
 from bowerbird.models.local.step_text import StepText
@@ -56,6 +46,7 @@ from bowerbird.models.local.step_text import StepText
 CHOICE_TOKENS = 300
 NOTE_CHARS = 100
 MOST_SORTED = 100
+UNMADE = "\n\nNo file was changed."
 STEP_TOKENS = 1_600
 """More than any step the grammar allows; reached only by a model that writes one byte a token."""
 
@@ -121,14 +112,7 @@ class Exchange:
 
     async def _step(self) -> AsyncGenerator[ModelEvent, None]:
         situation = await self._situation()
-        move = next_move(situation, frozenset(self._names())) if self.request.tool_choice == "auto" else None
-        if isinstance(move, Rewrite):
-            made = await self._rewritten(move)
-            move = (isinstance(made, Say) and other_file(situation, move.path)) or made
-        if isinstance(move, Choose):
-            move = Call(
-                "read_file", reading_of(await self._chosen(move.asked, move.paths, noted=True), situation)
-            )
+        move = await self._move(situation) if self.request.tool_choice == "auto" else None
         if isinstance(move, Call | Say):
             async for event in self._made(move):
                 yield event
@@ -148,7 +132,10 @@ class Exchange:
             noted = (ThinkingBlock(said.note, origin=self.info.name),) if said.note else ()
             if said.answer is not None:
                 stop = "max_tokens" if chosen.cut else "end_turn"
-                yield self._end((*noted, TextBlock(said.answer)), stop)
+                unmade = UNMADE if situation.wants_change and not situation.acted else ""
+                if unmade:  # whatever it said it did
+                    yield TextDelta(unmade)
+                yield self._end((*noted, TextBlock(said.answer + unmade)), stop)
                 return
             step = grammar.read(chosen.text)
             if step is None:
@@ -162,6 +149,20 @@ class Exchange:
         async for event in self._called(call, noted):
             yield event
 
+    async def _move(self, situation: Situation) -> Call | Say | StepGrammar | None:
+        """Return what comes next where that is settled; None where the model chooses any step."""
+        names = frozenset(self._names())
+        move = command_move(situation, names) or next_move(situation, names)
+        if isinstance(move, Rewrite):
+            made = await self._rewritten(move)
+            move = (isinstance(made, Say) and other_file(situation, move.path)) or made
+        if isinstance(move, Choose):
+            path = await self._chosen(
+                move.asked, move.paths, rewriting(""), otherwise=move.likeliest, noted=True
+            )
+            return Call("read_file", reading_of(path, situation))
+        return move
+
     async def _situation(self) -> Situation:
         """Return the facts of the request; the model says what a task asks for that words leave open."""
         situation = read_situation(self.request)
@@ -169,27 +170,41 @@ class Exchange:
         if not task or sorted_by_words(task) is not None or self.request.tool_choice != "auto":
             return situation
         if task not in self.sorted:
-            self.sorted[task] = await self._chosen(sorting_question(task), KINDS) == KINDS[0]
+            following = chat(self.request, self._names(), situation.files)
+            self.sorted[task] = (
+                await self._chosen(sorting_question(task), KINDS, following, otherwise=KINDS[1]) == KINDS[0]
+            )
             if len(self.sorted) > MOST_SORTED:
                 self.sorted.pop(next(iter(self.sorted)))
         return replace(situation, sorted=self.sorted[task])
 
-    async def _chosen(self, asked: str, values: Sequence[str], *, noted: bool = False) -> str:
+    async def _chosen(
+        self,
+        asked: str,
+        values: Sequence[str],
+        following: Sequence[ChatTurn],
+        *,
+        otherwise: str,
+        noted: bool = False,
+    ) -> str:
         """Return the one of `values` that the model chooses when it is told nothing but `asked`.
 
         Args:
+            following: what it is most likely asked next, which a fresh engine makes ready.
+            otherwise: what is taken where it says none of them.
             noted: it says first what it saw: deciding after that, a small model decides better.
         """
         said, chosen = _Pass(), {"type": "string", "enum": list(values)}
         note = {SEEN: {"type": "string", "maxLength": NOTE_CHARS}} if noted else {}
         fields = {**note, "choice": chosen}
         grammar = schema_grammar({"type": "object", "properties": fields, "required": list(fields)})
-        async for _ in self._generate((ChatTurn("user", asked),), grammar, CHOICE_TOKENS, said, 0.0):
+        turns = (ChatTurn("user", asked),)
+        async for _ in self._generate(turns, grammar, CHOICE_TOKENS, said, 0.0, following=following):
             pass
         try:
             return str(decode(said.text, dict[str, str])["choice"])
-        except (msgspec.MsgspecError, KeyError) as error:
-            raise self._failure(f"the model chose nothing: {said.text[:200]!r}") from error
+        except (msgspec.MsgspecError, KeyError):  # its note has no end, or the grammar was not kept to
+            return otherwise
 
     async def _called(
         self, call: ToolUseBlock, noted: tuple[Block, ...] = ()
@@ -210,23 +225,29 @@ class Exchange:
         """Have lines rewritten until the result may stand; the first try at the request's temperature."""
         why, whole, part = "", wanted, narrowed(wanted)
         own = self.request.temperature or 0.0
+        doubtful: Call | None = None
         for attempt in range(TRIES):
             # The second try is at the part that matters alone: what went wrong was mostly done elsewhere.
             wanted = part if attempt == 1 and part is not None else whole
-            turns = rewriting(question(wanted))
-            most = min(self._most_tokens(), sum(len(line) + 1 for line in wanted.lines) + 300)
-            written = _Pass()
-            heat = max(own, 0.7) if attempt and wanted is whole else own
-            async for _ in self._generate(turns, fence_grammar(wanted.fence), most, written, heat, attempt):
-                pass
-            body = read_fence(written.text, wanted.fence)
-            new = body.split("\n") if body is not None else []
-            why = fault(wanted, new) if body is not None else "it did not end"
-            edit = edit_of(wanted, new) if why is None else None
-            if edit is not None:
-                return Call("edit_file", edit)
+            new = await self._lines(wanted, max(own, 0.7) if attempt and wanted is whole else own, attempt)
+            why = fault(wanted, new) if new is not None else "it did not end"
+            edit = edit_of(wanted, new) if new is not None and why is None else None
+            if new is not None and edit is not None:
+                made = Call("edit_file", edit)
+                if doubt(wanted, new) is None:
+                    return made
+                doubtful = doubtful or made
             why = why or "its place is not unique"
-        return Say(f"I changed nothing. My rewriting of {wanted.path} cannot be right: {why}.")
+        return doubtful or Say(f"I changed nothing. My rewriting of {wanted.path} cannot be right: {why}.")
+
+    async def _lines(self, wanted: Rewrite, heat: float, attempt: int) -> list[str] | None:
+        """Return the lines as the model writes them, less what it did in passing; None if it did not end."""
+        most = min(self._most_tokens(), sum(len(line) + 1 for line in wanted.lines) // 2 + 300)
+        written, turns = _Pass(), rewriting(question(wanted))
+        async for _ in self._generate(turns, fence_grammar(wanted.fence), most, written, heat, attempt):
+            pass
+        body = read_fence(written.text, wanted.fence)
+        return repaired(wanted, body.split("\n")) if body is not None else None
 
     def _without(self, grammar: StepGrammar, tool: str) -> StepGrammar:
         """Return `grammar` for another try after a call that was the last one again, or never ended."""
@@ -285,14 +306,14 @@ class Exchange:
         into: _Pass,
         temperature: float | None = None,
         seed: int = 0,
+        following: Sequence[ChatTurn] = (),
     ) -> AsyncGenerator[str, None]:
-        messages = tuple({"role": turn.role, "content": turn.text} for turn in turns)
         heat = self.request.temperature or 0.0 if temperature is None else temperature
-        begun = opening_of(turns, self._names())
-        beginning = tuple({"role": turn.role, "content": turn.text} for turn in begun)
+        openings = openings_of(following or turns, self._names())
         # Attempts that compete must differ, one that is resumed must not: each session has its seed.
         own = zlib.crc32(self.request.session.encode()) >> 2
-        wanted = Generation(messages, max_tokens, grammar, heat, own + seed, beginning)
+        beginnings = tuple(map(_as_messages, openings))
+        wanted = Generation(_as_messages(turns), max_tokens, grammar, heat, own + seed, beginnings)
         async with aclosing(self.engine.generate(wanted)) as pieces:
             async for piece in pieces:
                 if piece.finish:
@@ -321,3 +342,7 @@ class Exchange:
 
     def _failure(self, message: str) -> ModelError:
         return ModelError(message, kind="local", provider=self.info.provider, model=self.info.model)
+
+
+def _as_messages(turns: Sequence[ChatTurn]) -> tuple[dict[str, str], ...]:
+    return tuple({"role": turn.role, "content": turn.text} for turn in turns)

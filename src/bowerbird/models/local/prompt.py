@@ -197,14 +197,14 @@ def rewriting(question: str) -> tuple[ChatTurn, ...]:
     return (*turns, ChatTurn("user", question))
 
 
-def opening_of(turns: Sequence[ChatTurn], tools: Sequence[str]) -> tuple[ChatTurn, ...]:
-    """Return what `turns` share with every conversation of their kind: nothing, for plain text."""
+def openings_of(turns: Sequence[ChatTurn], tools: Sequence[str]) -> tuple[tuple[ChatTurn, ...], ...]:
+    """Return what `turns` share with others of their kind, the shortest first: anywhere, in this project."""
     same = rewriting("")[:-1]
     if tuple(turns[: len(same)]) == same:
-        return same
+        return (same,)
     constant = beginning(tools)
     if tools and turns and turns[0].text.startswith(constant):
-        return (ChatTurn("system", constant),)
+        return tuple(dict.fromkeys(((ChatTurn("system", constant),), (turns[0],))))
     return ()
 
 

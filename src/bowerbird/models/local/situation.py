@@ -108,6 +108,12 @@ class Situation:
         return bool(sorted_by_words(self.task)) if self.sorted is None else self.sorted
 
     @property
+    def acted(self) -> bool:
+        """Whether something else than a file tool was called, which may have changed files."""
+        looks = ("read_file", "list_files", "search_files")
+        return any(done.call.name not in looks and not done.failed for done in self.calls)
+
+    @property
     def last(self) -> Done | None:
         """The newest call of this turn."""
         return self.calls[-1] if self.calls else None
