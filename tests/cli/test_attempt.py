@@ -34,10 +34,11 @@ def test_a_tournament_is_run_reviewed_and_its_winner_taken(desk: Desk, models: F
     assert desk.ok("sessions").split()[0] == session
 
     listed = desk.ok("subagents", "list", session)
+    assert desk.ok("subagents", "list") == listed, "UI-45: the newest of the directory needs no name"
     assert "subagent_0" in listed and "subagent_1" in listed and "finished" in listed
     assert "+x" in desk.ok("subagents", "show", session, "subagent_1")
     assert desk.ok("subagents", "show", session, "subagent_1", "right.txt") == "x\n"
-    assert desk.ok("subagents", "merge", session, "subagent_1") == "written: /right.txt\n"
+    assert desk.ok("subagents", "merge", session, "subagent_1") == "written: right.txt\n"
     assert "nothing to merge" in desk.run("subagents", "merge", session, "subagent_1")[2]
     assert desk.ok("subagents", "discard", session, "subagent_0") == "discarded subagent_0\n"
     code, _, err = desk.run("subagents", "merge", session, "subagent_0")

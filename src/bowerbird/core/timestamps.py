@@ -18,3 +18,13 @@ def from_iso(text: str) -> datetime:
     """Return the time that `to_iso` wrote; raises ValueError for other text."""
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def to_minute(text: str) -> str:
+    """Return the time that `to_iso` wrote as people read it.
+
+    Example:
+        >>> to_minute("2026-11-20T09:00:59.123456+00:00")
+        '2026-11-20 09:00 UTC'
+    """
+    return f"{from_iso(text).astimezone(UTC):%Y-%m-%d %H:%M} UTC"

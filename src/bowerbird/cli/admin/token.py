@@ -14,7 +14,7 @@ from bowerbird.cli.terminal.databases import shown
 from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.text import harmless, table
-from bowerbird.core.timestamps import now_iso
+from bowerbird.core.timestamps import now_iso, to_minute
 from bowerbird.store.rows.tokens import ROLES, TokenRow, all_tokens, expiry, make_token, revoke
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def create(shell: Shell, *, name: str, role: str, user: str, expires: str | None
         shell.json({**_data(row), "token": secret})
         return DONE
     shell.terminal.write(secret + "\n")
-    ends = f", until {row.expires_at}" if row.expires_at else ""
+    ends = f", until {to_minute(row.expires_at)}" if row.expires_at else ""
     shell.terminal.note(
         f"{harmless(row.name)}: role {row.role}, user {harmless(row.user)}{ends}; shown only now; "
         f"for servers on {shown(loaded)}"

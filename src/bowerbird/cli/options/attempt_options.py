@@ -59,7 +59,13 @@ def _subagents(call: Callable[..., int]) -> typer.Typer:
     )
 
     @group.command("list")
-    def list_(session: _Id, json: _Json = False) -> int:  # pyright: ignore[reportUnusedFunction] - registered
+    def list_(  # pyright: ignore[reportUnusedFunction] - registered
+        session: Annotated[
+            str | None,
+            Argument(metavar="[ID]", help="Session, or 4 characters of its id; default: the newest."),
+        ] = None,
+        json: _Json = False,
+    ) -> int:
         """List a session's subagents."""
         return call("run.attempt", "list_subagents", session=session, json=json)
 

@@ -142,7 +142,7 @@ def _row(row: dict[str, Any], *, named: bool) -> list[str]:
 # ---------------------------------------------------------------- subagents
 
 
-def list_subagents(shell: Shell, *, session: str, json: bool) -> int:
+def list_subagents(shell: Shell, *, session: str | None, json: bool) -> int:
     """List the subagents of a session that were not discarded."""
 
     async def work(client: Client) -> int:
@@ -203,7 +203,7 @@ def merge_subagent(
         else:
             for word in ("written", "deleted", "merged", "conflicts", "skipped", "unknown"):
                 for path in found[word]:
-                    shell.terminal.line(f"{word}: {harmless_path(path)}")
+                    shell.terminal.line(f"{word}: {harmless_path(path.lstrip('/'))}")
             if not any(found.values()):
                 shell.terminal.note("nothing to merge")
         return PARTLY if found["skipped"] else DONE

@@ -18,6 +18,7 @@ from bowerbird.cli.terminal.drawing import key_parameter
 from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.text import harmless, json_text, one_line
+from bowerbird.core.timestamps import to_minute
 
 Form = Literal["md", "html", "json"]
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -140,7 +141,9 @@ def _title(session: Row) -> str:
 
 def _facts(session: Row) -> str:
     return " · ".join(
-        one_line(str(fact)) for fact in (session["id"], session["created_at"], session["model"]) if fact
+        one_line(str(fact))
+        for fact in (session["id"], to_minute(str(session["created_at"])), session["model"])
+        if fact
     )
 
 
