@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import update
@@ -158,9 +159,8 @@ async def test_a_plan_is_approved_by_a_press_and_revised_by_words(
 
 
 def asks(run: Any) -> Any:
-    from dataclasses import replace
 
-    return replace(run, policy=ASKS)
+    return msgspec.structs.replace(run, policy=ASKS)
 
 
 async def test_a_question_that_times_out_can_be_answered_later(

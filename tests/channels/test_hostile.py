@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from support.chats import ChatService, chatting
 from support.sessions import changed, writes
 
@@ -33,7 +34,6 @@ async def test_five_hundred_at_once_are_answered_or_refused_with_one_word(
 
 def _held(run: Any, gate: asyncio.Event) -> Any:
     """The first model call waits until all has arrived."""
-    from dataclasses import replace
 
     class Waits:
         def __init__(self, model: Any) -> None:
@@ -47,7 +47,7 @@ def _held(run: Any, gate: asyncio.Event) -> Any:
             async for event in self._model.stream(request):
                 yield event
 
-    return replace(run, model=Waits(run.model))
+    return msgspec.structs.replace(run, model=Waits(run.model))
 
 
 async def test_a_name_formats_nothing(tmp_path: Path, fake: Any, service: ChatService) -> None:
@@ -55,9 +55,8 @@ async def test_a_name_formats_nothing(tmp_path: Path, fake: Any, service: ChatSe
     fake.script(writes("a.txt", "x"), {"text": "ok"})
 
     def asks(run: Any) -> Any:
-        from dataclasses import replace
 
-        return replace(run, policy=Policy.of({"ask": ["write_file"]}))
+        return msgspec.structs.replace(run, policy=Policy.of({"ask": ["write_file"]}))
 
     async with chatting(tmp_path, fake, service, change=asks):
         await service.say("write", name=f"{LINK}\n**Land**")

@@ -1,6 +1,7 @@
 """Commands in their place, resets, and what a process that died left (AS-9, AS-10, AS-15, SE-3)."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -91,7 +92,6 @@ async def test_pictures_and_files_reach_the_model_and_the_branch(
 ) -> None:
     """AS-2, AS-23: images become blobs; a document goes to uploads/NAME, `-1` on collision."""
     import base64
-    from dataclasses import replace
 
     png = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"0" * 20).decode()
 

@@ -1,10 +1,10 @@
 """Questions about money and about effects are asked in a chat and answered there (AS-28)."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from support.chats import ChatService, chatting
 from support.sessions import changed
 
@@ -68,7 +68,7 @@ async def test_what_nobody_knows_of_a_call_is_asked_in_the_chat(
     given: dict[str, Any] = {
         "settings": changed(resume_external="ask", grace_s=0.05),
         "tools": [Tool(send_mail, effect="outside")],
-        "change": lambda run: replace(run, policy=Policy.of({"allow": ["send_mail"]})),
+        "change": lambda run: msgspec.structs.replace(run, policy=Policy.of({"allow": ["send_mail"]})),
     }
     async with chatting(tmp_path, fake, service, **given):
         await service.say("mail Bob")

@@ -6,10 +6,10 @@
 import os
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from sqlalchemy import func, select
 from support.chats import ChatService, Chatting, chatting
 
@@ -109,7 +109,7 @@ async def test_what_each_may_is_what_the_manual_says(tmp_path: Path, fake: Any, 
     fake.answer(scripted)
 
     def change(run: Any) -> Any:
-        return replace(run, policy=Policy.of({"ask": ["write_file"]})) if asking[0] else run
+        return msgspec.structs.replace(run, policy=Policy.of({"ask": ["write_file"]})) if asking[0] else run
 
     async with chatting(tmp_path, fake, service, change=change) as chat:
         desk = Desk(chat, service, asking)

@@ -141,5 +141,7 @@ def test_a_closed_terminal_stops_the_turn_and_keeps_everything(
         os.kill(chat.process.pid, signal.SIGHUP)
         assert chat.wait() == 129
     desk.fake.script({"text": "Finished."})
+    if not desk.is_server:
+        assert "unfinished" in desk.ok("sessions") and "unfinished" in desk.ok("show")
     assert desk.ok("resume") == "Finished.\n"
     assert not (desk.project / "b.txt").exists()

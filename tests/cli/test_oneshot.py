@@ -147,7 +147,11 @@ def test_the_stream_has_the_lines_that_the_socket_sends(desk, written):
 def test_limits_end_with_5(desk, written):
     """UI-60."""
     desk.fake.script({"tools": [written("b.txt", "hi\n")]})
-    assert desk.run("loop", "--max-turns", "2")[0] == 5
+    code, _, err = desk.run("-q", "loop", "--max-turns", "2")
+    assert code == 5
+    why, way_on = err.splitlines()
+    assert why == "stopped: every model call that it may make is made (--max-turns, agent.max_turns)"
+    assert way_on.startswith("continue with: bowerbird run --resume="), "it ended without a word"
 
 
 def test_the_time_limit_of_a_run_ends_with_124_and_can_be_resumed(desk):

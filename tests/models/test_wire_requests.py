@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from dataclasses import replace
 
 import msgspec
 import pytest
@@ -380,4 +379,4 @@ def test_an_empty_assistant_message_is_not_sent():
 def test_traits_can_be_overridden_one_by_one():
     info = traits("anthropic", "claude-x", context_window=5_000, images=False).info
     assert (info.context_window, info.images, info.name) == (5_000, False, "anthropic:claude-x")
-    assert replace(traits("openai"), own_host=True).own_host
+    assert msgspec.structs.replace(traits("openai"), own_host=True).own_host

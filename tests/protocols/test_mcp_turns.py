@@ -3,10 +3,10 @@
 import asyncio
 import json
 from contextlib import aclosing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from sqlalchemy import text
 from support.agent_turns import NAME, Told, settings_for
@@ -66,7 +66,9 @@ async def test_a_call_asks_first_and_its_result_is_untrusted(
     """PT-19, PT-20, acceptance 8: also for a tool that calls itself read-only."""
     notes = tmp_path / "notes"
     client = await connect(raw_spec(notes))
-    async with place(tmp_path, fake, change=lambda run: replace(run, more_tools=client)) as home:
+    async with place(
+        tmp_path, fake, change=lambda run: msgspec.structs.replace(run, more_tools=client)
+    ) as home:
         fake.script(calls("peek"), {"text": "done"})
         thread = await home.session()
         receipt = await home.service.submit(thread, "go")
@@ -157,7 +159,9 @@ async def test_the_ledger_knows_what_may_be_repeated(connect: Any, fake: FakeMod
     trusted = raw_spec(tmp_path / "a", name="a", trusted=True, approval="allow")
     other = raw_spec(tmp_path / "b", name="b", approval="allow")
     client = await connect(trusted, other)
-    async with place(tmp_path, fake, change=lambda run: replace(run, more_tools=client)) as home:
+    async with place(
+        tmp_path, fake, change=lambda run: msgspec.structs.replace(run, more_tools=client)
+    ) as home:
         names = ["mcp__a__put", "mcp__a__peek", "mcp__a__zulu", "mcp__b__put", "mcp__b__peek"]
         given = [{"name": n, "input": {"text": "x"} if n.endswith("put") else {}} for n in names]
         fake.script({"tools": given}, {"text": "done"})
@@ -175,7 +179,9 @@ async def test_a_question_of_a_server_is_a_request_that_any_door_answers(
     """PT-23."""
     client = await connect(raw_spec(tmp_path / "notes", approval="allow"))
     schema = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
-    async with place(tmp_path, fake, change=lambda run: replace(run, more_tools=client)) as home:
+    async with place(
+        tmp_path, fake, change=lambda run: msgspec.structs.replace(run, more_tools=client)
+    ) as home:
         fake.script(calls("ask", schema=schema), {"text": "done"})
         thread = await home.session()
         receipt = await home.service.submit(thread, "go")

@@ -1,9 +1,9 @@
 """What a scheduled turn is given, and the tools of schedules in any turn (AS-37, AS-40, SE-5, TO-43 … TO-45)."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from support.fake_models import FakeModels
 from support.schedules import RULES, Scheduled, scheduled
@@ -117,7 +117,11 @@ async def test_a_run_sees_the_last_turns_only_and_what_would_ask_is_denied(
 
     outside = Tool(touch, effect="outside", name="touch")
     async with scheduled(
-        tmp_path, fake, rules=replace(RULES, history_turns=2), tools=(outside,), policy=Policy()
+        tmp_path,
+        fake,
+        rules=msgspec.structs.replace(RULES, history_turns=2),
+        tools=(outside,),
+        policy=Policy(),
     ) as home:
         task_id = await home.add("the prompt")
         thread = f"scheduler_{task_id}"
@@ -147,7 +151,7 @@ async def test_without_a_scheduler_the_tools_are_refused_with_the_setting(
     fake.script(
         calls("schedule_task", prompt="x", schedule_type="interval", schedule_value="60"), {"text": "ok"}
     )
-    async with scheduled(tmp_path, fake, rules=replace(RULES, enabled=False)) as home:
+    async with scheduled(tmp_path, fake, rules=msgspec.structs.replace(RULES, enabled=False)) as home:
         thread = await home.place.session()
         await home.place.ask(thread)
         [said] = await texts(home, thread)

@@ -14,10 +14,10 @@ from support.live_server import LiveServer, events, live_server
 from support.patience import HANG_S, patience
 
 from bowerbird.cli.client.http import Address, Requests
-from bowerbird.cli.client.protocol import Preferences
+from bowerbird.cli.client.preferences import Preferences
 from bowerbird.cli.client.server import ServerClient
 from bowerbird.core.events import LandingProgress
-from bowerbird.sessions.review import ToLand
+from bowerbird.sessions.wishes import ToLand
 
 pytestmark = pytest.mark.timeout(patience(60))
 FILES = 150

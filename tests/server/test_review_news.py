@@ -51,7 +51,7 @@ async def test_each_review_over_rest_tells_the_viewers_and_counts_again(tmp_path
 
 async def test_a_landing_by_the_service_is_heard_like_one_over_rest(tmp_path: Path) -> None:
     """R1: every door lands through the service, so none has to tell anybody itself."""
-    from bowerbird.sessions.review import ToLand
+    from bowerbird.sessions.wishes import ToLand
 
     (tmp_path / "workspace").mkdir()
     with FakeModels() as fake:

@@ -1,7 +1,6 @@
 """The resume decision against an independent model (SE-25 … SE-27)."""
 
-from dataclasses import replace
-
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -107,7 +106,7 @@ def test_deciding_again_after_acting_changes_nothing(calls: list[LedgerCall]) ->
     """A crash between the decision's own commits is harmless."""
     first = decide_resume(calls)
     acted = [
-        replace(call, outcome_seq=500) if isinstance(decision, Close) else call
+        msgspec.structs.replace(call, outcome_seq=500) if isinstance(decision, Close) else call
         for call, decision in zip(calls, first, strict=True)
     ]
     again = {d.call: d for d in decide_resume(acted)}

@@ -1,10 +1,10 @@
 """Teammates beside a lead that works: commands, rollbacks, claims, models, databases (DE-41, DE-56, DE-59)."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from support.children import wrote
 from support.databases import database_url, postgres, postgres_url
@@ -200,7 +200,7 @@ async def test_other_team_settings_count_from_the_next_call_on(fake: FakeModels,
     async with opened(tmp_path, fake) as app:
         lead, teams = await new_lead(app, tmp_path), app.sessions.part(Teams)
         await do(app, lead, "spawn_teammate", name="ann", role="r", prompt="rest")
-        teams.use(replace(teams.hub.rules, max_teammates=1), model=None, temperature=0.125)
+        teams.use(msgspec.structs.replace(teams.hub.rules, max_teammates=1), model=None, temperature=0.125)
         await ask(app, lead, order(("spawn_teammate", {"name": "bob", "role": "r", "prompt": "p"})))
         found = (await outcomes(app, lead, "spawn_teammate"))[-1]
         assert found["status"] == "error" and "MAX_TEAMMATES 1" in found["data"]["error"]

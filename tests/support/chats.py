@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from support.fake_models import FakeModels
 from support.patience import HANG_S
 from support.sessions import Place, place
@@ -259,7 +260,7 @@ async def chatting(
     def parts(sessions: Any) -> list[Any]:
         defaults = NewSession(workspace=project, policy=policy)
         around = Surroundings(
-            sessions, PlainFacts(), lambda: replace(defaults), extra, claude_file=claude_file
+            sessions, PlainFacts(), lambda: msgspec.structs.replace(defaults), extra, claude_file=claude_file
         )
         if claude is not None:
             around = replace(around, claude=claude)

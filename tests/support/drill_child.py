@@ -21,9 +21,11 @@ import contextlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -65,7 +67,7 @@ class DrillMaker(PlainMaker):
 
     async def make(self, context: TurnContext) -> TurnRun:
         run = await super().make(context)
-        return replace(run, compact="") if context.turn.n % 3 == 0 else run
+        return msgspec.structs.replace(run, compact="") if context.turn.n % 3 == 0 else run
 
 
 class Door:

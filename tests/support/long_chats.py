@@ -14,10 +14,11 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from support.heartbeat import heartbeat
 from support.patience import HANG_S, patience
 from support.sessions import QUICK, PlainMaker
@@ -104,7 +105,7 @@ class Chats:
     compact: bool = False
 
     def made(self, run: TurnRun) -> TurnRun:
-        return replace(run, compact="") if self.compact else run
+        return msgspec.structs.replace(run, compact="") if self.compact else run
 
     async def fresh(self) -> str:
         return (await self.service.create(NewSession(workspace=str(self.project)))).thread_id

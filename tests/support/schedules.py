@@ -6,11 +6,12 @@ Here: the place and its clock. Not here: what tests expect.
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from support.fake_models import FakeModels
 from support.patience import HANG_S
 from support.sessions import Place, place
@@ -109,7 +110,7 @@ async def scheduled(
     """Open a service whose schedules run; opening it twice in a row is a restart."""
     wrist = clock or Wrist()
     project = directory / "project"
-    kept = replace(rules, workspace=str(project))
+    kept = msgspec.structs.replace(rules, workspace=str(project))
     async with place(
         directory,
         fake,

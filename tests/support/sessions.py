@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from support.agent_turns import NAME, settings_for
 from support.fake_models import FakeModels
 from support.patience import HANG_S
@@ -127,7 +128,7 @@ async def place(
 
 
 def changed(settings: SessionSettings = QUICK, **values: Any) -> SessionSettings:
-    return replace(settings, **values)
+    return msgspec.structs.replace(settings, **values)
 
 
 def gapless(records: Sequence[Record]) -> bool:

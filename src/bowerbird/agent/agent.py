@@ -7,9 +7,10 @@ what a run consists of (`library_run`), settings: `bowerbird.api` gives the clas
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
+
+import msgspec
 
 from bowerbird.agent.busy import in_use
 from bowerbird.agent.config import options_from_config, parameter_names
@@ -331,7 +332,7 @@ class Agent(AgentValue, Delegating, Generic[OutputT]):
         if setup is None:
             setup = await self._process_setup()
         found = await stack.enter_async_context(processes_of_run(branch, setup))
-        self._handle.setup = replace(setup, status=found.status)
+        self._handle.setup = msgspec.structs.replace(setup, status=found.status)
         return found
 
     def _new_workspace(self) -> "Workspace":

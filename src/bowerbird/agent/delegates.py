@@ -5,8 +5,9 @@ other, and the protocols. Not here: any implementation (`bowerbird.subagents`), 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+
+import msgspec
 
 from bowerbird.agent.limits import Limits
 from bowerbird.agent.policy import Mode, Policy
@@ -42,8 +43,7 @@ def untold(_event: SubagentStart | SubagentEnd) -> None:
     """Tell nobody: a program called, and has the result."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Caller:
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """The calling run at the moment of a call: what its children inherit, and whom they tell.
 
     Args:
@@ -63,10 +63,10 @@ class Caller:
     call: str
     agent: str = "agent"
     mode: Mode = "normal"
-    policy: Policy = field(default_factory=Policy)
-    limits: Limits = field(default_factory=Limits)
-    spent: Usage = field(default_factory=Usage)
-    stop: StopSignal = field(default_factory=StopSignal)
+    policy: Policy = msgspec.field(default_factory=Policy)
+    limits: Limits = msgspec.field(default_factory=Limits)
+    spent: Usage = msgspec.field(default_factory=Usage)
+    stop: StopSignal = msgspec.field(default_factory=StopSignal)
     approver: Approver | None = None
     returns: bool = True
     price: PriceOf = free
@@ -103,8 +103,7 @@ class LibraryDelegate(Delegate, Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChildRun:
+class ChildRun(msgspec.Struct, frozen=True, kw_only=True):
     """How a subagent's run differs from its agent's other runs.
 
     Args:

@@ -8,8 +8,9 @@ import json
 import math
 import string
 from collections.abc import Mapping, Sequence, Sized
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
 
 from bowerbird.agent.branch_files import is_taken
 from bowerbird.core.errors import InvalidArgument
@@ -26,8 +27,7 @@ PLACEHOLDERS = ("inputs", "inputs_schema", "outputs_schema", "examples")
 _MOST_NAMES = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class PromptParts:
+class PromptParts(msgspec.Struct, frozen=True):
     """What a data message may show beside the inputs; "" leaves a part out."""
 
     template: str | None = None

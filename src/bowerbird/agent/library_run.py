@@ -6,8 +6,10 @@ loop, how a model is opened (`agent.Agent._open_model`), sessions, which bind th
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from bowerbird.agent.branch_files import BranchStore
 from bowerbird.agent.context.history import History, HistoryBuilder
@@ -45,8 +47,7 @@ if TYPE_CHECKING:
     from bowerbird.workspace import Branch
 
 
-@dataclass(frozen=True, slots=True)
-class Begin:
+class Begin(msgspec.Struct, frozen=True):
     """How a run starts: what was said before, what is new, whether it is a single step."""
 
     history: tuple[Message, ...]
@@ -162,8 +163,8 @@ async def turn_run(
     if child is None:
         return run
     budget = child.budget(model) if child.budget is not None else None
-    who = replace(run.who, session=child.session, purpose="subagent")
-    return replace(run, who=who, stop=child.stop, budget=budget)
+    who = msgspec.structs.replace(run.who, session=child.session, purpose="subagent")
+    return msgspec.structs.replace(run, who=who, stop=child.stop, budget=budget)
 
 
 async def run_events(
@@ -275,7 +276,7 @@ def _default_memory() -> Sequence[str]:
 def _output(options: AgentOptions) -> OutputSpec | None:
     if options.output is None or options.final_instructions is None:
         return options.output
-    return replace(options.output, system=(options.final_instructions,))
+    return msgspec.structs.replace(options.output, system=(options.final_instructions,))
 
 
 async def data_begin(options: AgentOptions, branch: "Branch", inputs: Any) -> Begin:

@@ -5,9 +5,10 @@ denied call (`turn_loop/tool_batch`), the policy's data (`policy`), shell gramma
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal, Protocol, cast
+
+import msgspec
 
 from bowerbird.agent.always import SHELL_TOOLS, may_cover, paths_of
 from bowerbird.agent.policy import Mode, Policy, Rule
@@ -37,8 +38,7 @@ class Judged(Protocol):
     def needs_approval(self) -> bool | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True):
     """`allow`, `ask` or `deny`, and why."""
 
     action: Action

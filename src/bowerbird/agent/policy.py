@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import msgspec
+
 from bowerbird.core.errors import InvalidArgument
 
 Mode = Literal["normal", "plan"]
@@ -20,8 +22,7 @@ Mode = Literal["normal", "plan"]
 _RULE = re.compile(r"^\s*(?P<tool>[A-Za-z*?][A-Za-z0-9_*?-]*)\s*(?:\((?P<pattern>.*)\))?\s*$", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """One line of a policy: a tool name or glob, and a pattern or None for every call."""
 
     tool: str

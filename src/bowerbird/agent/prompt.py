@@ -8,9 +8,10 @@ byte-identical blocks, so that providers can cache them (MO-53).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from bowerbird.core.lines import lines_of
 from bowerbird.core.threads import in_thread
@@ -125,8 +126,7 @@ def get_subagent_instructions() -> str:
 BUNDLED_PROMPTS = Path(__file__).parent / "prompts"
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
+class Preset(msgspec.Struct, frozen=True):
     """A named prompt: `PROMPT.md` with `name` and `description` above its text."""
 
     name: str

@@ -5,8 +5,9 @@ with them (`turn_loop/loop`), and any implementation (`api`, `sessions`).
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
 
 from bowerbird.agent.context.history import History
 from bowerbird.agent.delegates import Approver, Delegate
@@ -51,8 +52,7 @@ class Notices(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """What servers of tools offer this turn.
 
     Attributes:
@@ -62,7 +62,7 @@ class Found:
     """
 
     tools: "tuple[Tool, ...]" = ()
-    absent: Mapping[str, str] = field(default_factory=dict[str, str])
+    absent: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     warnings: tuple[str, ...] = ()
 
 
@@ -102,8 +102,7 @@ class Router(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class OutputSpec:
+class OutputSpec(msgspec.Struct, frozen=True):
     """A structured answer.
 
     Args:
@@ -117,8 +116,7 @@ class OutputSpec:
     system: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Who:
+class Who(msgspec.Struct, frozen=True, kw_only=True):
     """Whose turn it is.
 
     Args:
@@ -132,13 +130,12 @@ class Who:
     turn: str = ""
     agent: str = "agent"
     purpose: Purpose = "main"
-    configurable: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    configurable: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
     identity: str = ""
     awaiting: Callable[[], bool] = lambda: False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sampling:
+class Sampling(msgspec.Struct, frozen=True, kw_only=True):
     """How answers are made: by provider's thinking, or by thinking aloud (`chain_of_thought`)."""
 
     temperature: float | None = None
@@ -147,11 +144,10 @@ class Sampling:
 
     def at(self, temperature: float | None) -> "Sampling":
         """Return the same at another temperature; None = as it is."""
-        return self if temperature is None else replace(self, temperature=temperature)
+        return self if temperature is None else msgspec.structs.replace(self, temperature=temperature)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Summaries:
+class Summaries(msgspec.Struct, frozen=True, kw_only=True):
     """How a history that grew too long is summarised.
 
     Args:
@@ -164,8 +160,7 @@ class Summaries:
     notes: Callable[[], Awaitable[Mapping[str, str]]] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Storage:
+class Storage(msgspec.Struct, frozen=True, kw_only=True):
     """Where a turn puts what is too large for a message; None = nowhere.
 
     Args:
@@ -181,8 +176,7 @@ class Storage:
     transcripts: Transcripts | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class TurnRun:
+class TurnRun(msgspec.Struct, frozen=True, kw_only=True):
     """One turn: everything the loop needs, nothing it must look up.
 
     Args:
@@ -210,28 +204,28 @@ class TurnRun:
     more_tools: MoreTools | None = None
     branch: "Branch | None" = None
     system: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
-    history: History = field(default_factory=History)
+    history: History = msgspec.field(default_factory=History)
     history_turns: int | None = None
     new: tuple[Message, ...] = ()
-    limits: Limits = field(default_factory=Limits)
-    policy: Policy = field(default_factory=Policy)
+    limits: Limits = msgspec.field(default_factory=Limits)
+    policy: Policy = msgspec.field(default_factory=Policy)
     mode: Mode = "normal"
-    used: Usage = field(default_factory=Usage)
-    answers: Mapping[str, ApprovalAnswer] = field(default_factory=dict[str, ApprovalAnswer])
+    used: Usage = msgspec.field(default_factory=Usage)
+    answers: Mapping[str, ApprovalAnswer] = msgspec.field(default_factory=dict[str, ApprovalAnswer])
     approver: Approver | None = None
     notices: Notices | None = None
     inbox: Inbox | None = None
     budget: Budget | None = None
     delegate: Delegate | None = None
     changes: Changes | None = None
-    stop: StopSignal = field(default_factory=StopSignal)
+    stop: StopSignal = msgspec.field(default_factory=StopSignal)
     output: OutputSpec | None = None
     router: Router | None = None
     tier: str = ""
     compact: str | None = None
     one_step: bool = False
     tail: str = ""
-    sampling: Sampling = field(default_factory=Sampling)
-    summaries: Summaries = field(default_factory=Summaries)
-    storage: Storage = field(default_factory=Storage)
-    who: Who = field(default_factory=Who)
+    sampling: Sampling = msgspec.field(default_factory=Sampling)
+    summaries: Summaries = msgspec.field(default_factory=Summaries)
+    storage: Storage = msgspec.field(default_factory=Storage)
+    who: Who = msgspec.field(default_factory=Who)

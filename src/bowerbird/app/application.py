@@ -6,9 +6,10 @@ Here: the order of opening and closing. Not here: doors, what any part does.
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from bowerbird.app.features.memory import stored_memory
 from bowerbird.app.ground import Ground
@@ -39,8 +40,7 @@ if TYPE_CHECKING:
     from bowerbird.sessions.upkeep.trash import Trash
 
 
-@dataclass(slots=True)
-class Application:
+class Application(msgspec.Struct):
     """What commands and doors use; made by `open_application`.
 
     Attributes:

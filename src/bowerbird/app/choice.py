@@ -4,8 +4,9 @@ Here: the name from flags and settings, its missing key, the embedded model in i
 here: opening a model.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from bowerbird.app.mapping import EMBEDDED, model_settings
 from bowerbird.config import Loaded
@@ -19,8 +20,7 @@ INSTALL = "pip install 'bowerbird[local]'"
 """What brings the engine of the embedded model."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenModel:
+class ChosenModel(msgspec.Struct, frozen=True):
     """The model's name, and a sentence to say when it is not the configured one."""
 
     name: str

@@ -5,8 +5,9 @@ Here: the record that each of them is given. Not here: which there are (`parts.p
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from bowerbird.app.maker import SettingsTurnMaker
 from bowerbird.app.sandboxes import Runtimes, SandboxNews
@@ -16,8 +17,7 @@ from bowerbird.sessions.branches.branches import Branches
 from bowerbird.store.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Ground:
+class Ground(msgspec.Struct, frozen=True):
     """What the parts of a process stand on.
 
     Attributes:

@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bowerbird.agent.limits import Limits
-from bowerbird.agent.policy import Policy, Rule
 from bowerbird.config import Loaded, Secret, Settings, Url
 from bowerbird.config.sections.doors import DOCUMENTATION_HOSTS
 from bowerbird.models.settings import (
@@ -24,14 +22,16 @@ from bowerbird.models.settings import (
     TierSettings,
     Timeouts,
 )
-from bowerbird.sessions.settings import SessionSettings
-from bowerbird.sessions.shown import Defaults
 
 if TYPE_CHECKING:
+    from bowerbird.agent.limits import Limits
+    from bowerbird.agent.policy import Policy
     from bowerbird.config.sections.agent import ModelEntry, ProviderEntry
     from bowerbird.config.sections.doors import HookEntry
     from bowerbird.sessions.hooks import EventName, Hook
     from bowerbird.sessions.push.rules import PushRules
+    from bowerbird.sessions.settings import SessionSettings
+    from bowerbird.sessions.shown import Defaults
     from bowerbird.skills import SkillLibrary
     from bowerbird.store import StoreOptions
     from bowerbird.tools.web.web_tools import WebSettings
@@ -124,8 +124,10 @@ def _router(settings: Settings) -> RouterSettings:
     return RouterSettings(router.enabled, router.default_tier, tiers)
 
 
-def session_settings(settings: Settings) -> SessionSettings:
+def session_settings(settings: Settings) -> "SessionSettings":
     """Return what `sessions` needs."""
+    from bowerbird.sessions.settings import SessionSettings
+
     budgets, limits = settings.budgets, settings.limits
     return SessionSettings(
         lease_s=int(settings.dispatch.lease_s),
@@ -153,8 +155,10 @@ def session_settings(settings: Settings) -> SessionSettings:
     )
 
 
-def session_defaults(settings: Settings) -> Defaults:
+def session_defaults(settings: Settings) -> "Defaults":
     """Return what a session has when nobody said otherwise."""
+    from bowerbird.sessions.shown import Defaults
+
     agent = settings.agent
     return Defaults(
         preset=agent.preset,
@@ -259,8 +263,10 @@ def web_settings(settings: Settings) -> "WebSettings":
     )
 
 
-def turn_limits(settings: Settings, flags: dict[str, Any], model: str) -> Limits:
+def turn_limits(settings: Settings, flags: dict[str, Any], model: str) -> "Limits":
     """Return the limits of a turn; `flags` of the session win."""
+    from bowerbird.agent.limits import Limits
+
     agent, provider = settings.agent, settings.provider
     entry = settings.models.get(model)
     return Limits(
@@ -274,12 +280,14 @@ def turn_limits(settings: Settings, flags: dict[str, Any], model: str) -> Limits
     )
 
 
-def turn_policy(settings: Settings, flags: dict[str, Any], named: Iterable[str] = ()) -> Policy:
+def turn_policy(settings: Settings, flags: dict[str, Any], named: Iterable[str] = ()) -> "Policy":
     """Return who is asked; `enable_approval` of the session wins.
 
     Args:
         named: hosts that people wrote in the conversation.
     """
+    from bowerbird.agent.policy import Policy, Rule
+
     lists: dict[str, list[Rule]] = {"allow": [], "ask": [], "deny": []}
     for rule in settings.approval.rules:
         lists[rule.decision].append(Rule.parse(rule.tool))

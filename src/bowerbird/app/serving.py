@@ -14,12 +14,13 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import uvicorn
 
 from bowerbird.app.application import Application, open_application
@@ -109,8 +110,7 @@ def server_settings(settings: Settings) -> ServerSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Serving:
+class Serving(msgspec.Struct, frozen=True):
     """An open server: its ASGI application and what it stands on."""
 
     app: "FastAPI"

@@ -17,10 +17,10 @@ import os
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.boards.changes import (
@@ -52,16 +52,14 @@ _MOST_KEYS = 10_000
 _CHILD_MARKS = {"subagent": ".sub", "teammate": ".team."}
 
 
-@dataclass(frozen=True, slots=True)
-class BoardKey:
+class BoardKey(msgspec.Struct, frozen=True):
     """Whose board: a workspace's (`workspace` is its real path), or that of one session without files."""
 
     name: str
     workspace: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BoardState:
+class BoardState(msgspec.Struct, frozen=True):
     """A board at one moment; `revision` 0 before its first use."""
 
     revision: int

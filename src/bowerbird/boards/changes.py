@@ -5,7 +5,6 @@ changes nothing. Not here: the rules (`rules.py`), who asks, the readable copies
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 from sqlalchemy import Connection
@@ -47,8 +46,7 @@ from bowerbird.store.rows.board import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(msgspec.Struct, frozen=True):
     """What a change did.
 
     Attributes:
@@ -57,7 +55,7 @@ class Changed:
     """
 
     task: TaskData
-    touched: frozenset[int] = field(default_factory=frozenset[int])
+    touched: frozenset[int] = msgspec.field(default_factory=frozenset[int])
 
 
 def create_task(

@@ -13,7 +13,6 @@ import re
 import stat
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -71,8 +70,7 @@ class TaskFile(msgspec.Struct, frozen=True):
         return [(u, self.id) for u in self.blockedBy] + [(self.id, v) for v in self.blocks]
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(msgspec.Struct, frozen=True):
     """What somebody left in a directory.
 
     Attributes:

@@ -7,7 +7,6 @@ while its blocker is not completed, for both of its ends, so the two lists canno
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 import msgspec
@@ -29,11 +28,10 @@ MAX_LINKS = 20_000
 _GLYPHS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(msgspec.Struct, frozen=True):
     """What links depend on: the status of each task by id, and the edges (blocker, blocked)."""
 
-    statuses: Mapping[int, str] = field(default_factory=dict[int, str])
+    statuses: Mapping[int, str] = msgspec.field(default_factory=dict[int, str])
     edges: frozenset[Edge] = frozenset()
 
     def blockers(self, task_id: int) -> list[int]:
@@ -52,8 +50,7 @@ class Shape:
         return self.statuses.get(task_id) != "completed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskChange:
+class TaskChange(msgspec.Struct, frozen=True, kw_only=True):
     """What to change of a task; None leaves a field as it is.
 
     Attributes:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from bowerbird.channels.admission import Role
 from bowerbird.channels.attribution import header, without_brackets
 from bowerbird.channels.contract import IncomingMessage, Rejected
@@ -124,10 +126,9 @@ class Desk:
         return who | {"header": head, "message": message.message_id} | heard
 
     def _new(self, message: IncomingMessage, **place: Any) -> NewSession:
-        import dataclasses
 
         owner = message.user_id if message.is_private else None
-        return dataclasses.replace(self._defaults(), kind="chat", owner=owner, **place)
+        return msgspec.structs.replace(self._defaults(), kind="chat", owner=owner, **place)
 
     async def _images(self, message: IncomingMessage) -> list[dict[str, Any]]:
         given = list(message.images)

@@ -7,9 +7,10 @@ is to start: most processes have none. Not here: what belongs to one channel (`h
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.events import ApprovalAnswer
@@ -86,7 +87,7 @@ class Channels(SessionPart):
             return run
         from bowerbird.channels.sending_files import file_tool
 
-        return replace(run, tools=run.tools.with_(file_tool(context, self._store.write)))
+        return msgspec.structs.replace(run, tools=run.tools.with_(file_tool(context, self._store.write)))
 
     async def stop(self, grace_s: float) -> None:
         """Receive nothing more; what was accepted is carried out after the next start."""

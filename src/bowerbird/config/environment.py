@@ -5,8 +5,9 @@ both in.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, cast
+
+import msgspec
 
 from bowerbird.config.absent import why_absent
 from bowerbird.config.keys import (
@@ -28,14 +29,13 @@ from bowerbird.config.values import Wrong, convert
 PROJECT_NAMES = frozenset({"DATABASE_URL", "WORKSPACE_DIR"})
 
 
-@dataclass(frozen=True, slots=True)
-class Variables:
+class Variables(msgspec.Struct, frozen=True):
     """Named texts of one source; `lines` are given for a `.env` file."""
 
     kind: Literal["environment", ".env"]
     values: Mapping[str, str]
     label: str = "environment"
-    lines: Mapping[str, int] = field(default_factory=dict[str, int])
+    lines: Mapping[str, int] = msgspec.field(default_factory=dict[str, int])
 
     def origin(self, name: str) -> Origin:
         """Return where the variable `name` stands."""

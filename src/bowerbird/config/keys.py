@@ -6,11 +6,11 @@ by path and by environment name, nearest names. Not here: values of keys, their 
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
+import msgspec
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
@@ -77,8 +77,7 @@ AGENT_NAMES = tuple(
 """Other vendors' agents; what each is, is in the catalogue of `providers`."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeyInfo:
+class KeyInfo(msgspec.Struct, frozen=True):
     """What is known of one key. `path` has `*` where any name may stand."""
 
     path: Path
@@ -124,14 +123,13 @@ class KeyInfo:
         return {"bool": "true, false", "list": "list of text", "any": "", "url": "URL"}.get(self.kind, "text")
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(msgspec.Struct, frozen=True):
     """A section or mapping: its keys, and what stands under any other name."""
 
     children: Mapping[str, "Node | KeyInfo"]
     other: "Node | KeyInfo | None" = None
     meaning: str = ""
-    aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+    aliases: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
     def child(self, name: str) -> "Node | KeyInfo | None":
         """Return what stands under `name`, or None when nothing may."""

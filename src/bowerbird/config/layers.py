@@ -6,8 +6,9 @@ and where each value came from. Not here: reading files or the environment, type
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
+
+import msgspec
 
 from bowerbird.config.absent import why_absent
 from bowerbird.config.keys import (
@@ -25,8 +26,7 @@ SourceKind = Literal["flag", "environment", ".env", "file", "default"]
 _EXPRESSION = re.compile(r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}|\$\{")
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(msgspec.Struct, frozen=True):
     """Who set a value: a file and line, a variable, a flag, or nobody (the default)."""
 
     kind: SourceKind
@@ -42,8 +42,7 @@ class Origin:
 DEFAULT = Origin("default")
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(msgspec.Struct, frozen=True):
     """A value as its source wrote it; `EMPTY` stands for a mapping without keys."""
 
     value: Any
@@ -62,8 +61,7 @@ class _Empty:
 EMPTY = _Empty()
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """Something to report about a key: `key: problem; source:line`."""
 
     severity: Literal["error", "warning", "note"]
@@ -180,7 +178,7 @@ def merge(layers: Sequence[Layer]) -> dict[Path, Leaf]:
                 continue
             hidden = result.pop(path, None)
             over = () if hidden is None or hidden.value is EMPTY else (hidden.origin, *hidden.hidden)
-            result[path] = replace(leaf, hidden=(*leaf.hidden, *over))
+            result[path] = msgspec.structs.replace(leaf, hidden=(*leaf.hidden, *over))
     return result
 
 
@@ -206,8 +204,7 @@ def nest(leaves: Mapping[Path, Leaf]) -> dict[str, Any]:
 # ---------------------------------------------------------------- expand
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(msgspec.Struct, frozen=True):
     """A value that names an undefined variable."""
 
     path: Path
@@ -241,7 +238,7 @@ def expand(
         if undefined:
             missing += [Missing(path, name, leaf.origin) for name in dict.fromkeys(undefined)]
         else:
-            result[path] = replace(leaf, value=value)
+            result[path] = msgspec.structs.replace(leaf, value=value)
     return result, missing, findings
 
 

@@ -5,9 +5,10 @@ Here: the order of sources. Not here: their formats, the keys, what a door print
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+import msgspec
 
 from bowerbird.config.database import database_url
 from bowerbird.config.environment import Variables, variable_layer
@@ -32,8 +33,7 @@ from bowerbird.core.errors import ConfigError
 CommandKind = Literal["serve", "cli"]
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(msgspec.Struct, frozen=True):
     """Settings with who set what.
 
     Attributes:

@@ -4,9 +4,9 @@ Here: rows and texts. Not here: how a terminal draws them, exit codes.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
+import msgspec
 from pydantic import BaseModel
 
 from bowerbird.config.environment import PROJECT_NAMES
@@ -17,8 +17,7 @@ from bowerbird.config.load import Loaded
 from bowerbird.core.errors import InvalidArgument
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One key as it stands: its value, masked where it is secret, and who set it."""
 
     key: str

@@ -5,10 +5,10 @@ Here, pure: conversion, validation, path resolution, findings. Not here: reading
 
 import os.path
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
+import msgspec
 from pydantic import ValidationError
 
 from bowerbird.config.checks import check, owner_enabled
@@ -21,8 +21,7 @@ from bowerbird.config.values import NOT_SET, Wrong, convert, shown
 _NO_KEYS: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(msgspec.Struct, frozen=True):
     """Settings that could be made, and what was found on the way.
 
     A key with an error holds its default here; `settings` may be used only when no
@@ -34,8 +33,7 @@ class Resolved:
     leaves: Mapping[Path, Leaf]
 
 
-@dataclass(frozen=True, slots=True)
-class Bases:
+class Bases(msgspec.Struct, frozen=True):
     """Where relative paths start.
 
     Attributes:
@@ -100,7 +98,7 @@ def _convert_all(leaves: Mapping[Path, Leaf], findings: list[Finding]) -> dict[P
             findings.append(_wrong(path, info, str(error), leaf))
             continue
         if value is not NOT_SET:
-            typed[path] = replace(leaf, value=value)
+            typed[path] = msgspec.structs.replace(leaf, value=value)
     return typed
 
 
@@ -123,7 +121,7 @@ def _with_paths(typed: Mapping[Path, Leaf], bases: Bases) -> dict[Path, Leaf]:
         if (isinstance(info, KeyInfo) and info.base == "file") or (
             isinstance(info, KeyInfo) and info.base == "workspace" and str(leaf.value).startswith("~")
         ):
-            placed[path] = replace(leaf, value=_absolute(leaf.value, bases, leaf.origin))
+            placed[path] = msgspec.structs.replace(leaf, value=_absolute(leaf.value, bases, leaf.origin))
     return placed
 
 
@@ -220,5 +218,5 @@ def _with_origin(finding: Finding, leaves: Mapping[Path, Leaf]) -> Finding:
     for path in (finding.path, finding.path[:-1]):
         inside = below(leaves, path) if path else []
         if inside:
-            return replace(finding, origin=leaves[inside[0]].origin)
+            return msgspec.structs.replace(finding, origin=leaves[inside[0]].origin)
     return finding

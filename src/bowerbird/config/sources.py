@@ -6,10 +6,11 @@ Here: the only file access of the package. Not here: what the contents mean.
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
+
+import msgspec
 
 from bowerbird.config.keys import Path as KeyPath
 from bowerbird.config.layers import Finding, Leaf, Origin, flatten
@@ -23,8 +24,7 @@ HOME_DIRECTORY = ".bowerbird"
 INITIALISED = "servers"  # in it: directories that `config init` made, one a line
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Which settings file is used and where relative paths start."""
 
     file: Path | None
@@ -32,13 +32,12 @@ class Place:
     findings: tuple[Finding, ...] = ()
 
 
-@dataclass(slots=True)
-class FileLayers:
+class FileLayers(msgspec.Struct):
     """What the files hold; `layers` from the lowest to the highest."""
 
-    layers: list[Mapping[KeyPath, Leaf]] = field(default_factory=list[Mapping[KeyPath, Leaf]])
-    findings: list[Finding] = field(default_factory=list[Finding])
-    read: list[Path] = field(default_factory=list[Path])
+    layers: list[Mapping[KeyPath, Leaf]] = msgspec.field(default_factory=list[Mapping[KeyPath, Leaf]])
+    findings: list[Finding] = msgspec.field(default_factory=list[Finding])
+    read: list[Path] = msgspec.field(default_factory=list[Path])
 
 
 def choose_file(

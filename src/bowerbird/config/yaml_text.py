@@ -7,9 +7,10 @@ resolved and no object constructed.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from io import StringIO
 from typing import Any, cast
+
+import msgspec
 
 from bowerbird.config.keys import Path
 
@@ -34,8 +35,7 @@ class YamlProblem(ValueError):
         self.column = column
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(msgspec.Struct, frozen=True):
     """A mapping and the line of each of its keys, at every depth."""
 
     data: dict[str, Any]
@@ -143,8 +143,7 @@ class _Reader:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class _Event:
+class _Event(msgspec.Struct, frozen=True):
     kind: str
     line: int
     column: int

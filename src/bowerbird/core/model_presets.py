@@ -6,15 +6,15 @@ named, its key is taken from its variable, its errors name that. Not here: how a
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 Wire = Literal["anthropic", "openai", "local", "responses", "ollama"]
 ThinkingForm = Literal["effort", "adaptive", "budget", "reasoning_effort", "reasoning", "none"]
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
+class Preset(msgspec.Struct, frozen=True):
     """One provider as its prefix knows it.
 
     Attributes:

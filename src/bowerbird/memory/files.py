@@ -8,9 +8,10 @@ has landed it. Not here: branches, prompts.
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 from bowerbird.core.errors import WorkspaceError
 from bowerbird.core.threads import to_thread
@@ -35,8 +36,7 @@ class ReadsBytes(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryFile:
+class MemoryFile(msgspec.Struct, frozen=True):
     """One memory file; `cut` when it was longer than 32 KiB."""
 
     name: str

@@ -6,8 +6,9 @@ raise a limit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal, Protocol
+
+import msgspec
 
 from bowerbird.core.errors import ConfigError
 from bowerbird.core.ids import new_id
@@ -21,16 +22,14 @@ Unit = Literal["usd", "tokens"]
 PriceOf = Callable[[Usage], float | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(msgspec.Struct, frozen=True):
     """Room for one model call; `max_tokens` may be lower than asked."""
 
     id: str
     max_tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetRefusal:
+class BudgetRefusal(msgspec.Struct, frozen=True):
     """No room: the scope that said so and its figures in `unit`."""
 
     scope: str
@@ -52,8 +51,7 @@ class Budget(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True):
     """One limit and where it stands; `held` is reserved and not yet settled."""
 
     name: str
@@ -68,8 +66,7 @@ class Scope:
         return self.limit - self.spent - self.held
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(msgspec.Struct, frozen=True):
     """The decision for a call that fits: its output limit and what each unit reserves."""
 
     max_tokens: int
@@ -147,8 +144,7 @@ def _lowered(scope: Scope, expected: Usage, max_tokens: int, price: PriceOf) -> 
     return low
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetWarning:
+class BudgetWarning(msgspec.Struct, frozen=True):
     """A scope passed 80 % of its limit."""
 
     scope: str
@@ -198,7 +194,7 @@ class MemoryBudget:
             "usd": sum(grant.usd or 0.0 for grant in grants),
             "tokens": sum(grant.tokens for grant in grants),
         }
-        return tuple(replace(scope, held=held[scope.unit]) for scope in self._scopes.values())
+        return tuple(msgspec.structs.replace(scope, held=held[scope.unit]) for scope in self._scopes.values())
 
     async def reserve(self, expected: Usage, max_tokens: int) -> Reservation | BudgetRefusal:
         """See `Budget.reserve`; raises ConfigError for an unknown price under a money limit."""
@@ -216,13 +212,13 @@ class MemoryBudget:
         cost = usage.cost if usage.cost is not None else self._price(usage)
         for name, scope in self._scopes.items():
             used = (cost or 0.0) if scope.unit == "usd" else usage.budget_tokens
-            self._scopes[name] = replace(scope, spent=scope.spent + used)
+            self._scopes[name] = msgspec.structs.replace(scope, spent=scope.spent + used)
         self._warn()
 
     def raise_limit(self, scope: str, amount: float) -> None:
         """Add `amount` to the limit of `scope` (the answer `raise{amount}` of MO-50)."""
         found = self._scopes[scope]
-        self._scopes[scope] = replace(found, limit=found.limit + amount)
+        self._scopes[scope] = msgspec.structs.replace(found, limit=found.limit + amount)
 
     def _warn(self) -> None:
         for name, scope in self._scopes.items():

@@ -6,8 +6,9 @@ field it refuses is left out after the first answer that says so (MO-19).
 """
 
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from bowerbird.core.model_presets import Preset, ThinkingForm
 from bowerbird.core.requests import ModelInfo
@@ -66,8 +67,7 @@ _TEXT_ONLY = frozenset({"ollama", "vllm", "lmstudio", "groq", "deepseek", "mistr
 _CONSTRAINED = frozenset({"openai", "vllm", "lmstudio", "ollama"})
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
+class Traits(msgspec.Struct, frozen=True):
     """What a request to one model at one address must respect.
 
     Attributes:

@@ -8,9 +8,10 @@ import email.utils
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
+
+import msgspec
 
 from bowerbird.core.errors import ModelError, ModelErrorKind
 from bowerbird.models.redact import Redactor
@@ -72,8 +73,7 @@ class FieldRefused(ModelError):
         self.field = field
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """Who was asked: named in every error."""
 
     provider: str

@@ -6,7 +6,8 @@ do (`catalog`), opening it (`registry`).
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+
+import msgspec
 
 from bowerbird.core.errors import ConfigError
 from bowerbird.core.model_presets import PRESETS, Preset
@@ -21,8 +22,7 @@ _VENDORS = {
 _PREFIX = re.compile(r"[a-z0-9][a-z0-9_-]*", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelName:
+class ModelName(msgspec.Struct, frozen=True):
     """A divided name; `str()` joins it again."""
 
     provider: str

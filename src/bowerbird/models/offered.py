@@ -6,10 +6,11 @@ Not here: whether a provider really has a model, which shows at the first call; 
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
+
+import msgspec
 
 from bowerbird.core.errors import ConfigError
 from bowerbird.core.model_presets import PRESETS
@@ -29,8 +30,7 @@ _OTHER_WORK = re.compile(
 """Names of models that do not hold a conversation with tools."""
 
 
-@dataclass(frozen=True, slots=True)
-class OfferedModel:
+class OfferedModel(msgspec.Struct, frozen=True):
     """A model that can be chosen.
 
     Attributes:

@@ -7,6 +7,8 @@ wire. No HTTP library is imported before the first call.
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from bowerbird.core.errors import BowerbirdError, ConfigError, NoModel
 from bowerbird.models.names import ModelName, parse_model_name, refuse_foreign
 from bowerbird.models.protocol import Model
@@ -78,7 +80,7 @@ def open_router(settings: ModelSettings, *, blobs: BlobReader | None = None) -> 
     from bowerbird.models.wrappers.router import RoutingChatModel, check_router
 
     router = settings.router
-    check_router(replace(router, enabled=True))
+    check_router(msgspec.structs.replace(router, enabled=True))
     tiers: dict[str, Model] = {}
     unavailable: dict[str, str] = {}
     for name, tier in router.tiers.items():

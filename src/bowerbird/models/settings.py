@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import msgspec
+
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.model_presets import ThinkingForm
 from bowerbird.core.usage import Price
@@ -26,8 +28,7 @@ def is_loopback(url: str) -> bool:
         return host == "localhost"
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(msgspec.Struct, frozen=True):
     """At most `1 + retries` requests per call.
 
     Args:
@@ -51,8 +52,7 @@ class RetryPolicy:
             raise InvalidArgument(f"delays are {self.base_delay_s} and {self.max_delay_s} s; use 0 or more")
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+class Timeouts(msgspec.Struct, frozen=True):
     """Seconds to wait for a provider: connection, first event, silence between events."""
 
     connect_s: float = 10.0
@@ -79,12 +79,11 @@ class ProviderSettings:
     api_key: str | None = field(default=None, repr=False)
     base_url: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    timeouts: Timeouts = Timeouts()
+    timeouts: Timeouts = field(default_factory=Timeouts)
     verify_tls: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ModelOverride:
+class ModelOverride(msgspec.Struct, frozen=True):
     """What a person knows better than the catalogue about one model; None = the catalogue's.
 
     Args:
@@ -119,17 +118,15 @@ class TierSettings:
     api_key: str | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class RouterSettings:
+class RouterSettings(msgspec.Struct, frozen=True):
     """Tiers by name and the one that answers when nobody says otherwise."""
 
     enabled: bool = False
     default_tier: str = "standard"
-    tiers: Mapping[str, TierSettings] = field(default_factory=dict[str, TierSettings])
+    tiers: Mapping[str, TierSettings] = msgspec.field(default_factory=dict[str, TierSettings])
 
 
-@dataclass(frozen=True, slots=True)
-class LocalSettings:
+class LocalSettings(msgspec.Struct, frozen=True):
     """The embedded model.
 
     Args:
@@ -147,8 +144,7 @@ class LocalSettings:
     small: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TelemetrySettings:
+class TelemetrySettings(msgspec.Struct, frozen=True):
     """OpenTelemetry spans of model calls; `content` allows prompts in them."""
 
     enabled: bool = False
@@ -175,10 +171,10 @@ class ModelSettings:
     model: str = "claude-sonnet-4-5-20250929"
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict[str, ProviderSettings])
     overrides: Mapping[str, ModelOverride] = field(default_factory=dict[str, ModelOverride])
-    retry: RetryPolicy = RetryPolicy()
-    router: RouterSettings = RouterSettings()
-    local: LocalSettings = LocalSettings()
-    telemetry: TelemetrySettings = TelemetrySettings()
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    router: RouterSettings = field(default_factory=RouterSettings)
+    local: LocalSettings = field(default_factory=LocalSettings)
+    telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     context_window: int | None = None
     secrets: tuple[str, ...] = field(default=(), repr=False)
 

@@ -77,7 +77,7 @@ class BranchSandbox:
     def _causes(self) -> "Causes":
         from bowerbird.sandbox.run.causes import Causes
 
-        return Causes(self._host.settings.limits, self._facts.shows, self._view.git_not_shown)
+        return Causes(self._host.settings.limits, self._facts.shows, self._view, self.root)
 
     @property
     def root(self) -> str:

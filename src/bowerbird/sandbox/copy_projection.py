@@ -6,9 +6,10 @@ Here: the projection and the rules of what a command may reach. Not here: making
 
 import contextlib
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from bowerbird.core.errors import LimitExceeded, SandboxUnavailable
 from bowerbird.core.threads import to_thread
@@ -90,7 +91,7 @@ class CopyProjection:
         environments = dict.fromkeys((*active, Path(".venv"), Path("venv")))
         found = own_packages([workspace / each for each in environments], workspace)
         packages = tuple(self.root + path[len(str(workspace)) :] for path in found)
-        return replace(self._stands, packages=packages)
+        return msgspec.structs.replace(self._stands, packages=packages)
 
     @property
     def spills(self) -> Path:

@@ -12,9 +12,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.threads import in_thread
@@ -52,8 +53,7 @@ _MEANING = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Bubblewrap:
+class Bubblewrap(msgspec.Struct, frozen=True):
     """The bubblewrap program found, or why there is none that will do."""
 
     path: str | None

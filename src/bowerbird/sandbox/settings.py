@@ -1,13 +1,13 @@
 """What a person may set about sandboxes, as plain values (`sandbox.*` of the settings tree)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from bowerbird.sandbox.run.limits import RunLimits
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxSettings:
+class SandboxSettings(msgspec.Struct, frozen=True):
     """Settings of all sandboxes of one process.
 
     Args:
@@ -28,14 +28,14 @@ class SandboxSettings:
 
     tier: str = "auto"
     minimum: str = "copy"
-    limits: RunLimits = field(default_factory=RunLimits)
+    limits: RunLimits = msgspec.field(default_factory=RunLimits)
     max_timeout_s: float = 3600.0
     allow: tuple[str, ...] = ()
     max_bytes: int = 1 << 30
     toolchains: tuple[str, ...] = ("auto",)
     caches: str = "auto"
     read_only: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    env: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     env_secrets: tuple[str, ...] = ()
     copy_max_files: int = 200_000
     copy_max_bytes: int = 4 << 30

@@ -10,10 +10,10 @@ costs one look at an index; so a change by a command is seen as soon as one by t
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.core.errors import BowerbirdError, InvalidArgument, QueueFull, StorageFull, StoreError
@@ -45,8 +45,7 @@ TITLE_CHARS = 100
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """What one look finds to do."""
 
     left: list[RunRow]

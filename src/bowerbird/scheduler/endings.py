@@ -5,7 +5,6 @@ without its driver. Not here: beginning a run (`firing.py`), the decision when t
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -33,16 +32,14 @@ Parts = Callable[[str, str], Sequence[Mapping[str, Any]]]
 """Cuts a text into messages that a channel takes: (channel, text)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Around:
+class Around(msgspec.Struct, frozen=True):
     """The present, and how channels cut texts."""
 
     now: datetime
     parts: Parts
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """What an end of a turn is for a run.
 
     Attributes:

@@ -6,7 +6,6 @@ Every transaction that begins runs or changes tasks passes alone (`rows.schedule
 servers decide one after the other; each decides by what it finds then.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
@@ -55,8 +54,7 @@ def thread_of_task(task_id: str) -> str:
     return f"scheduler_{task_id}"
 
 
-@dataclass(frozen=True, slots=True)
-class Fired:
+class Fired(msgspec.Struct, frozen=True):
     """A run that was begun: the service goes on with its input."""
 
     task: TaskRow

@@ -150,7 +150,7 @@ class Schedules(SessionPart):
         if task is None or task["model_tier"] is None:
             return context
         flags = {**context.session.flags, "model": f"tier:{task['model_tier']}"}
-        return replace(context, session=msgspec.structs.replace(context.session, flags=flags))
+        return msgspec.structs.replace(context, session=msgspec.structs.replace(context.session, flags=flags))
 
     async def join(self, run: "TurnRun", context: "TurnContext") -> "TurnRun":
         """Give a turn the tools; tell a scheduled one what it is, and let it ask nobody."""
@@ -161,9 +161,9 @@ class Schedules(SessionPart):
             return run  # its tools are fixed
         if not rules.enabled:
             absent = {**run.tools.absent, **dict.fromkeys(NAMES, OFF)}
-            return replace(run, tools=Toolset(run.tools, absent=absent))
+            return msgspec.structs.replace(run, tools=Toolset(run.tools, absent=absent))
         tools = schedule_tools(self._store, self._rules, asker_of(context), self.clock.look_soon)
-        return replace(run, tools=run.tools.with_(*tools))
+        return msgspec.structs.replace(run, tools=run.tools.with_(*tools))
 
     async def _task_of(self, turn_id: str) -> Row | None:
         run = await self._store.read(lambda c: run_of_turn(c, turn_id))
@@ -233,7 +233,7 @@ def asker_of(context: "TurnContext") -> Asker:
 def _unwatched(run: "TurnRun", task_id: str, rules: ScheduleRules) -> "TurnRun":
     system: tuple[str, ...] = run.system() if callable(run.system) else run.system
     tools = Toolset((tool for tool in run.tools if tool.name != "ask_user"), absent=run.tools.absent)
-    return replace(
+    return msgspec.structs.replace(
         run,
         tools=tools,
         system=(*system, _ABOUT.format(id=task_id)),

@@ -6,7 +6,6 @@ Here: the rules of settings, what people and agents give, the check of both. Not
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -41,8 +40,7 @@ class InvalidTask(InvalidArgument):
         self.field = field
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScheduleRules:
+class ScheduleRules(msgspec.Struct, frozen=True, kw_only=True):
     """What settings say.
 
     Attributes:
@@ -67,8 +65,7 @@ class ScheduleRules:
             raise InvalidTask("", OFF)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewTask:
+class NewTask(msgspec.Struct, frozen=True, kw_only=True):
     """A task as somebody wants it; the fields are those of `TaskRow`."""
 
     prompt: str

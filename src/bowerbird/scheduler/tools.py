@@ -5,9 +5,9 @@ Here: what a model asks for and sees, bound to the turn that it is offered in. N
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.scheduler.changes import add_task, cancel_task, listed_for
@@ -23,8 +23,7 @@ PROMPT_SHOWN = 60
 _SERIAL = "schedules"  # calls of one answer take effect in their order
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asker:
+class Asker(msgspec.Struct, frozen=True, kw_only=True):
     """Whose tasks a turn makes, sees and cancels.
 
     Attributes:

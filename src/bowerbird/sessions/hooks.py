@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -54,8 +53,7 @@ _FAREWELL_S = 2.0
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(msgspec.Struct, frozen=True):
     """One command.
 
     Attributes:
@@ -72,8 +70,7 @@ class Hook:
         return not self.tools or any(fnmatchcase(tool, pattern) for pattern in self.tools)
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(msgspec.Struct, frozen=True):
     """How a hook ended; `code` None = it was killed for taking too long, negative = by a signal."""
 
     code: int | None
@@ -225,7 +222,7 @@ class Hooks(SessionPart):
         if not any(hook.event in ("before_tool", "after_tool") for hook in self._given()):
             return run
         tools = (self._told(tool, session) for tool in run.tools)
-        return replace(run, tools=Toolset(tools, absent=run.tools.absent))
+        return msgspec.structs.replace(run, tools=Toolset(tools, absent=run.tools.absent))
 
     def _told(self, tool: "Tool", session: "SessionRow") -> "Tool":
         async def run(arguments: "Arguments", context: "ToolContext") -> object:

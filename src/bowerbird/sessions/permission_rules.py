@@ -4,8 +4,7 @@ Here: that part of sessions. Not here: which rule a call gives (`agent/always.py
 (`store/rows/permission_rules.py`), the decision (`agent/permissions.py`).
 """
 
-from dataclasses import replace
-
+import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.agent.always import DECISIONS
@@ -59,7 +58,7 @@ class PermissionRules(SessionPart):
         owner, workspace, root = session.owner or "", session.workspace or "", root_of(session.thread_id)
         found = await self._store.read(lambda c: rules_of(c, owner, workspace, root))
         policy = run.policy.always_allowing(Rule.parse(rule) for rule in found)
-        return replace(run, policy=policy) if found else run
+        return msgspec.structs.replace(run, policy=policy) if found else run
 
     async def deleting(self, session: SessionRow) -> None:
         """Forget what was allowed in a deleted session only."""

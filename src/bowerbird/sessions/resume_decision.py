@@ -5,8 +5,9 @@ writing outcomes, running tools.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from bowerbird.store.journal.journal import LedgerClass
 
@@ -32,8 +33,7 @@ NO_MARK_TEXT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerCall:
+class LedgerCall(msgspec.Struct, frozen=True):
     """What the ledger knows of one call of the unfinished turn.
 
     Attributes:
@@ -53,23 +53,20 @@ class LedgerCall:
     answer: EffectAnswer | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(msgspec.Struct, frozen=True):
     """The outcome is on record: it is used, never made again."""
 
     call: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunAgain:
+class RunAgain(msgspec.Struct, frozen=True):
     """Run the call; first, if `rollback` is given, take the branch back to that mark."""
 
     call: str
     rollback: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Close:
+class Close(msgspec.Struct, frozen=True):
     """Do not run the call; record this outcome. `changed_since` asks for the paths changed after it."""
 
     call: str
@@ -78,8 +75,7 @@ class Close:
     changed_since: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AskPerson:
+class AskPerson(msgspec.Struct, frozen=True):
     """A person must say what happened; until then the turn waits for `effect`."""
 
     call: str

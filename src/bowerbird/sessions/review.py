@@ -8,22 +8,23 @@ counts in its own transaction (`turn/finish.py`). `sandbox/shell/shell_backend.p
 session.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+import msgspec
+
 from bowerbird.core.errors import InvalidArgument, LandingRefused, WorkspaceError
 from bowerbird.core.events import Notice
 from bowerbird.core.threads import in_thread, to_thread
-from bowerbird.sessions.branches.discard import discard_changes
 from bowerbird.sessions.branches.landing_checks import Finding, LandingChecks
 from bowerbird.sessions.commit_words import message_of
 from bowerbird.sessions.inbox.comments import Remark, comment_text
 from bowerbird.sessions.live.hub import Live, Published
 from bowerbird.sessions.live.landing_watch import Told, watched
 from bowerbird.sessions.settings import SessionSettings
+from bowerbird.sessions.wishes import NO_CHECK, Commits, CommitWish, Discarded, ToLand
 from bowerbird.store.rows.owners import sessions_of_branches
 from bowerbird.store.rows.sessions import find_session, get_session
 
@@ -33,54 +34,6 @@ if TYPE_CHECKING:
     from bowerbird.sessions.parts import SessionPart
     from bowerbird.store.store import Store
     from bowerbird.workspace import Branch, Committing, Conflict, GitStory, Landing, LandingPlan
-    from bowerbird.workspace.tree.regions import Take
-
-Commits = Literal["fetch", "fast_forward", "never"]
-NO_CHECK = "no check is configured: set landing.check to a shell command, such as pytest -q"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToLand:
-    """What of a branch is to land; everything, when nothing is said. See `Branch.land`."""
-
-    paths: Sequence[str] | None = None
-    hunks: Sequence[str] | None = None
-    accept: Sequence[str] = ()
-    force: bool = False
-    partial: bool = False
-    plan: str | None = None
-    commits: Commits | None = None
-    include: Sequence[str] = ()
-    own_git: bool = False  # the user sits at this machine
-    commit: "CommitWish | None" = None
-    resolved: Mapping[str, "Sequence[Take]"] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CommitWish:
-    """What lands is to be one commit of the user's, too.
-
-    Attributes:
-        message: None = proposed by the small model, or from the session's title.
-        branch: the commit is all that happens, on this git branch, which is not checked out; no file lands.
-        own_git: the user's own git makes it, with hooks and signature; only where they sit at this machine.
-    """
-
-    message: str | None = None
-    own_git: bool = False
-    branch: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Discarded:
-    """What was thrown away; `branch` is in the trash, None when only some paths went."""
-
-    paths: tuple[str, ...]
-    branch: str | None = None
-
-    def record(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {"status": "discarded", "paths": list(self.paths), "branch": self.branch}
 
 
 class Sessions(Protocol):
@@ -172,7 +125,7 @@ class Review:
             raise InvalidArgument("either --branch or --commits: on another branch only files are committed")
         patch = partial(branch.unified, wanted.paths or changed, ignored=False)
         making = await self._committing(thread_id, wanted.commit, patch)
-        chosen = asdict(wanted)
+        chosen = msgspec.structs.asdict(wanted)
         del chosen["commit"]
         async with watched(self._sessions.live, thread_id, also=told) as heard:
             landing = await in_thread(
@@ -256,7 +209,7 @@ class Review:
             made = next((one.commit for one in landing.history if one.commit is not None), None)
             subject = made.subject if made is not None and made.id else f"landing {landing_id}"
             body = f"\n\nThis reverts commit {made.id}." if made is not None and made.id else ""
-            commit = replace(commit, message=f'Revert "{subject}"{body}')
+            commit = msgspec.structs.replace(commit, message=f'Revert "{subject}"{body}')
         making = await self._committing(thread_id or landing.branch, commit)
         async with watched(self._sessions.live, thread_id, also=told) as heard:
             undone = await in_thread(
@@ -302,6 +255,8 @@ class Review:
         if paths is not None:
             gone = Discarded(tuple(await in_thread(branch.revert, list(paths))))
         else:
+            from bowerbird.sessions.branches.discard import discard_changes
+
             changes = await in_thread(branch.changes)
             old = await discard_changes(self._sessions.store, self._branches, thread_id)
             gone = Discarded(changes.paths, old)

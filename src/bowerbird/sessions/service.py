@@ -1,15 +1,16 @@
 """The session service: the one thing every door talks to (SE-17 … SE-24, 36, 49).
 
-Here: the calls of doors, in terms of sessions, turns and requests. Not here: how a turn is
-driven (`turn/driver.py`), rules of acceptance (`inbox/accept.py`), wire forms.
+Here: the calls of doors, in terms of sessions, turns and requests. Not here: how a turn is driven
+(`turn/driver.py`), rules of acceptance (`inbox/accept.py`), wire forms.
 """
 
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType, TracebackType
 from typing import Any
+
+from msgspec.structs import replace
 
 from bowerbird.core.errors import InvalidArgument, SessionError
 from bowerbird.core.events import CallAnswer
@@ -58,8 +59,7 @@ class SessionService(Reader):
         branches: the data directory's branches; made from the store's directory when None.
         settings: limits and times.
         attended: whether a person can answer questions; False denies what would ask.
-        dispatcher: who runs turns; in this process when None.
-        drives: which threads' turns this process runs; None = all (see `LocalDispatcher`).
+        dispatcher: who runs turns; in this process when None. drives: whose; None = all (`LocalDispatcher`).
         checking: runs the command that judges changes before they land; None = nothing does.
         live: shows what happens; made when None.
         parts: gives the features of its sessions, in their order; asked once.

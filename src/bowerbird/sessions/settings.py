@@ -4,12 +4,12 @@ Here: one frozen value that the composition root fills from `Settings`. Not here
 settings, or what enforces them.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionSettings:
+
+class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Times in seconds unless the name says otherwise; names as in settings.
 
     Attributes:

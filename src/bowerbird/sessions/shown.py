@@ -5,7 +5,6 @@ what, drawing for a terminal.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -32,8 +31,7 @@ RESULT_CHARS = 2_000
 PAGE = 1000  # records read at once
 
 
-@dataclass(frozen=True, slots=True)
-class Defaults:
+class Defaults(msgspec.Struct, frozen=True):
     """What a session has when nobody said otherwise."""
 
     preset: str = "coding"

@@ -5,8 +5,9 @@ counters and rows (`store`), ids of conversations without a chat (`core/ids.py`)
 """
 
 import re
-from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
+
+import msgspec
 
 from bowerbird.core.errors import InvalidThreadId
 
@@ -20,8 +21,7 @@ _BELOW = re.compile(r"(?:\.sub[0-9]+|\.team\.[a-z0-9_-]+(?:\.[0-9]+)?)+$")
 _SCHEDULER = "scheduler"
 
 
-@dataclass(frozen=True, slots=True)
-class Chat:
+class Chat(msgspec.Struct, frozen=True):
     """A chat of a channel and how often it was reset."""
 
     channel: str

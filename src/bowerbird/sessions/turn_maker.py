@@ -3,8 +3,9 @@
 Here: that one protocol. Not here: any implementation (`app`), what features add to a turn (`parts.py`).
 """
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
 
 from bowerbird.agent.turn import TurnRun
 from bowerbird.store.rows.sessions import SessionRow
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from bowerbird.workspace import Branch
 
 
-@dataclass(frozen=True, slots=True)
-class TurnContext:
+class TurnContext(msgspec.Struct, frozen=True):
     """A turn about to be driven.
 
     Attributes:
@@ -32,9 +32,9 @@ class TurnContext:
     turn: TurnRow
     branch: "Branch"
     inbox: "DoorInbox"
-    changes: dict[str, Any] = field(default_factory=dict[str, Any])
+    changes: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
     tier: str = ""
-    sender: dict[str, Any] = field(default_factory=dict[str, Any])
+    sender: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
     @property
     def flags(self) -> dict[str, Any]:

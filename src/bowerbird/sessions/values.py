@@ -3,7 +3,6 @@
 Here: requests and answers of the service. Not here: rows (`store`), events (`core`), settings.
 """
 
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
@@ -15,8 +14,7 @@ TurnState = Literal["queued", "running", "waiting", "done", "failed", "cancelled
 DISCONNECTED = "disconnected"  # stop reason of a turn whose last viewer left (SV-49); it can be resumed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewSession:
+class NewSession(msgspec.Struct, frozen=True, kw_only=True):
     """How a session begins; every field may be left out.
 
     Attributes:
@@ -36,7 +34,7 @@ class NewSession:
     title: str | None = None
     preset: str | None = None
     system_prompt: str | None = None
-    flags: dict[str, Any] = field(default_factory=dict[str, Any])
+    flags: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
     thinking_effort: str | None = None
     workspace: str | None = None
     policy: str = "review"

@@ -9,9 +9,10 @@ like a skill, so that an agent's edit of one counts after a person has landed it
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
+
+import msgspec
 
 from bowerbird.skills.library import read_inside
 from bowerbird.skills.skill import SkillProblem, front_fields, split_front_matter
@@ -23,8 +24,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _HOLE = re.compile(r"\$(ARGUMENTS\b|[1-9])")
 
 
-@dataclass(frozen=True, slots=True)
-class CustomCommand:
+class CustomCommand(msgspec.Struct, frozen=True):
     """One command.
 
     Attributes:

@@ -8,9 +8,10 @@ branch, so an agent's edit of a skill counts after it has landed.
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+
+import msgspec
 
 from bowerbird.skills.skill import (
     MAX_BODY_BYTES,
@@ -28,8 +29,7 @@ MAX_LISTED_FILES = 200
 _PARTS = ("scripts", "references", "assets")
 
 
-@dataclass(frozen=True)
-class SkillLibrary:
+class SkillLibrary(msgspec.Struct, frozen=True):
     """Skills under one directory, plus the bundled ones. Every method reads the disk; use a thread.
 
     Args:
@@ -46,7 +46,7 @@ class SkillLibrary:
 
     workspace: Path | None = None
     directory: str = "skills"
-    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    env: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     bridges: frozenset[str] = frozenset()
     bundled: Path | None = BUNDLED
 
@@ -56,7 +56,9 @@ class SkillLibrary:
         duplicates: list[Skill] = []
         for skill in (*self._under(self._own_root, bundled=False), *self._under(self.bundled, bundled=True)):
             if skill.name in found:
-                duplicates.append(replace(skill, hidden="a skill of the same name comes before it"))
+                duplicates.append(
+                    msgspec.structs.replace(skill, hidden="a skill of the same name comes before it")
+                )
             else:
                 found[skill.name] = skill
         return sorted((*found.values(), *duplicates), key=lambda s: (s.name, s.hidden is not None))
@@ -104,7 +106,9 @@ class SkillLibrary:
         skills = _shipped() if root == BUNDLED else (_load(path, bundled) for path in _directories(root))
         for skill in skills:
             if skill.hidden is None:
-                yield replace(skill, hidden=missing_requirement(skill, self.env, self.bridges))
+                yield msgspec.structs.replace(
+                    skill, hidden=missing_requirement(skill, self.env, self.bridges)
+                )
             else:
                 yield skill
 

@@ -5,9 +5,10 @@ Here: pure reading of text. Not here: files.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
+
+import msgspec
 
 MAX_FRONT_BYTES = 16 * 1024
 MAX_BODY_BYTES = 256 * 1024
@@ -22,8 +23,7 @@ class SkillProblem(ValueError):
     """Why a skill is hidden; the text is for people."""
 
 
-@dataclass(frozen=True, slots=True)
-class Skill:
+class Skill(msgspec.Struct, frozen=True):
     """One skill.
 
     Attributes:
@@ -40,7 +40,7 @@ class Skill:
     directory: Path
     requires_env: tuple[str, ...] = ()
     requires_bridge: tuple[str, ...] = ()
-    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    extra: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
     bundled: bool = False
     hidden: str | None = None
 

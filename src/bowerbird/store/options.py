@@ -5,16 +5,15 @@ Here: the options of settings, the protocol of readers. Not here: the store (`st
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
+import msgspec
 from sqlalchemy import Connection
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class StoreOptions:
+class StoreOptions(msgspec.Struct, frozen=True):
     """How the store behaves; names as in settings.
 
     Attributes:

@@ -8,8 +8,9 @@ import asyncio
 import posixpath
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from bowerbird.agent.delegates import Caller, Delegate
 from bowerbird.agent.stop import StopSignal
@@ -30,8 +31,7 @@ _LOST_CHARS = 4_000
 _MERGED = ("written", "deleted", "conflicts", "skipped", "merged", "unknown")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Above:
+class Above(msgspec.Struct, frozen=True, kw_only=True):
     """Where a caller stands in its tree: the session and turn above all, its purse, how deep it is."""
 
     root: str
@@ -267,7 +267,7 @@ class Calls:
         fork = await self.tree.runner.open(child)
         found = await to_thread(self.caller.branch.merge, fork, paths, force=force, whole=whole)
         if not found.skipped or found.written or found.deleted:
-            await self.tree.records.put(replace(child, state="merged"))
+            await self.tree.records.put(msgspec.structs.replace(child, state="merged"))
         record = found.record()
         merged = {name: record[name] for name in _MERGED}
         lost = {path: _text_of(one.lost) for path, one in found.details.items() if one.forced}
@@ -282,7 +282,7 @@ class Calls:
         await self.tree.runner.forget(child)
         ended = await self.tree.records.of(child.parent)
         present = next(one for one in ended if one.number == child.number)
-        await self.tree.records.put(replace(present, state="discarded"))
+        await self.tree.records.put(msgspec.structs.replace(present, state="discarded"))
 
     async def _find(self, handle: str) -> Child | None:
         children = await self.tree.records.of(self.caller.session)

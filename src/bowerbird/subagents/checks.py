@@ -7,9 +7,10 @@ import posixpath
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
+
+import msgspec
 
 TAIL_CHARS = 2_000
 CHECK_S = 600.0
@@ -29,8 +30,7 @@ TEST_GLOBS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(msgspec.Struct, frozen=True):
     """One command's outcome; `baseline_failed`: it fails in the starting snapshot too."""
 
     command: str
@@ -64,7 +64,8 @@ def against(baseline: Sequence[Check], checks: Iterable[Check]) -> tuple[Check, 
     """Return `checks`, those that fail marked when they fail in the starting snapshot too."""
     failing = {check.command for check in baseline if not check.passed}
     return tuple(
-        replace(check, baseline_failed=not check.passed and check.command in failing) for check in checks
+        msgspec.structs.replace(check, baseline_failed=not check.passed and check.command in failing)
+        for check in checks
     )
 
 

@@ -5,16 +5,16 @@ Here: `Wanted`, `Caps` and the admission. Not here: counting what is there, runn
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
+
+import msgspec
 
 from bowerbird.core.errors import InvalidArgument
 
 TEXT_KEYS = ("task", "instructions", "prompt")
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """One subagent as asked for; "" leaves a choice open.
 
     Attributes:
@@ -47,8 +47,7 @@ def read_entry(entry: Any) -> Wanted:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Caps:
+class Caps(msgspec.Struct, frozen=True):
     """Limits of subagents; all but the first count over the whole tree of a session.
 
     Args:

@@ -7,8 +7,9 @@ outcome means.
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.host import SandboxHost
@@ -42,7 +43,7 @@ async def checks_in(
     Raises:
         SandboxUnavailable: no command can run on this machine.
     """
-    host = SandboxHost(data_dir, replace(settings, allow=()), status=status)
+    host = SandboxHost(data_dir, msgspec.structs.replace(settings, allow=()), status=status)
     try:
         (await host.status()).require()
 

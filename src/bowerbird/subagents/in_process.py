@@ -7,8 +7,9 @@ are (`calls`), children that outlive a process (`bowerbird.sessions.subagents.ru
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from bowerbird.agent.branch_files import BranchStore
 from bowerbird.agent.delegates import Caller, ChildRun
@@ -138,7 +139,7 @@ class InProcessRunner:
             if self._setup.status is None:
                 host = SandboxHost(branch.processes().data_dir, self._setup.sandbox, remember=True)
                 try:
-                    self._setup = replace(self._setup, status=await host.status())
+                    self._setup = msgspec.structs.replace(self._setup, status=await host.status())
                 finally:
                     await host.close()
             return self._setup

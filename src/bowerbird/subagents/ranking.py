@@ -5,15 +5,15 @@ Here: the order, the winner, the rows of the result. Not here: running attempts 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from bowerbird.subagents.checks import Check
 from bowerbird.subagents.records import SELF, handle_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt as it is judged.
 
     Attributes:

@@ -5,7 +5,6 @@ Here: `Child`, the protocol `Records`, records in memory for programs. Not here:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -19,8 +18,7 @@ SELF = "self"
 OPEN: frozenset[State] = frozenset(("running", "finished", "failed"))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Contest:
+class Contest(msgspec.Struct, frozen=True, kw_only=True):
     """A tournament that a door began, as its attempts' records keep it: it goes on after a restart.
 
     Attributes:
@@ -37,8 +35,7 @@ class Contest:
     result: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Child:
+class Child(msgspec.Struct, frozen=True, kw_only=True):
     """A subagent: an agent with one task on its own fork.
 
     Attributes:
@@ -73,7 +70,7 @@ class Child:
     state: State = "running"
     result: str | None = None
     error: str | None = None
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = msgspec.field(default_factory=Usage)
     ended: str | None = None
     tool_count: int = 0
     elapsed: float = 0.0

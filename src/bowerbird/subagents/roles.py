@@ -5,8 +5,10 @@ the decision on a call (`agent.permissions`), which asks for the role list when 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
+
+import msgspec
 
 from bowerbird.agent.policy import Policy
 from bowerbird.core.errors import InvalidArgument
@@ -24,8 +26,7 @@ NEVER = frozenset((
 ))  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class AgentType:
+class AgentType(msgspec.Struct, frozen=True):
     """What a subagent may do.
 
     Args:

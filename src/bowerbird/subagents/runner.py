@@ -6,8 +6,9 @@ Here: one job, how it ends, the protocol `ChildRunner`, what an end means for th
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
 
 from bowerbird.agent.delegates import Caller, Delegate
 from bowerbird.agent.stop import StopSignal
@@ -26,8 +27,7 @@ RunCheck = Callable[["Branch", str], Awaitable[Check]]
 COMPLETED = frozenset(("completed", "plan_ready"))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Job:
+class Job(msgspec.Struct, frozen=True, kw_only=True):
     """A subagent about to run, or to be resumed.
 
     Args:
@@ -48,14 +48,13 @@ class Job:
     seconds: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChildEnd:
+class ChildEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How a subagent's run ended; `stop` as in AG-34."""
 
     stop: str
     text: str = ""
     error: RunError | None = None
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = msgspec.field(default_factory=Usage)
     tool_count: int = 0
 
 

@@ -7,7 +7,8 @@ what their callers are told (`calls`), how a run is made (`runner.ChildRunner`).
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+
+import msgspec
 
 from bowerbird.agent.delegates import Caller
 from bowerbird.agent.stop import Stopped
@@ -28,8 +29,7 @@ _MOST_GROUPS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rules:
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """What settings say of subagents.
 
     Args:
@@ -38,14 +38,13 @@ class Rules:
     """
 
     max_depth: int = 1
-    caps: Caps = field(default_factory=Caps)
+    caps: Caps = msgspec.field(default_factory=Caps)
     types: tuple[AgentType, ...] = ()
     checks: tuple[str, ...] = ()
     test_globs: Sequence[str] = TEST_GLOBS
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(msgspec.Struct, frozen=True):
     """A subagent that runs in this process."""
 
     job: Job
@@ -146,7 +145,9 @@ class Tree:
         finally:
             self._slot_of.pop(child.session, None)
         elapsed = 0.0 if started is None else round(time.monotonic() - started, 3)
-        done = replace(child, **outcome(end), elapsed=child.elapsed + elapsed, ended=now_iso())
+        done = msgspec.structs.replace(
+            child, **outcome(end), elapsed=child.elapsed + elapsed, ended=now_iso()
+        )
         await self.records.put(done)
         if started is not None:
             caller.emit(_end(done))

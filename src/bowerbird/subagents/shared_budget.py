@@ -4,7 +4,7 @@ Here: one pool of tokens and money per turn, and the budget through which one mo
 here: the arithmetic (`models.budget`), scopes that outlive a process (`sessions.budget`).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from bowerbird.models.protocol import Model
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """A part of a purse for a run that nobody here can hold to account call by call; None = no limit."""
 
     id: str

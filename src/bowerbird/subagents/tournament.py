@@ -7,9 +7,10 @@ Here: what is asked for, room for it, attempts and their checks, the result. Not
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from bowerbird.core.errors import SandboxUnavailable, WorkspaceError
 from bowerbird.core.threads import to_thread
@@ -32,8 +33,7 @@ ESTIMATE = Usage(input_tokens=16_000)
 ESTIMATED_OUTPUT = 4_000
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(msgspec.Struct, frozen=True):
     """A tournament as asked for, checked.
 
     Attributes:
@@ -229,10 +229,10 @@ class _Tournament:
             found = tuple([await self._check(fork, command) for command in self._wish.checks])
         except WorkspaceError:
             if await self._is_discarded(child):
-                return replace(child, state="discarded")
+                return msgspec.structs.replace(child, state="discarded")
             raise
         assert self._baseline is not None, "attempts are judged after the baseline began"
-        judged = replace(child, checks=found, baseline=await asyncio.shield(self._baseline))
+        judged = msgspec.structs.replace(child, checks=found, baseline=await asyncio.shield(self._baseline))
         await self._calls.tree.records.put(judged)
         return judged
 

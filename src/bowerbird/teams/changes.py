@@ -8,7 +8,6 @@ Each begins by locking the lead's session, so that changes of one team run one a
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -58,8 +57,7 @@ _KEPT_FLAGS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewMember:
+class NewMember(msgspec.Struct, frozen=True, kw_only=True):
     """A teammate to be made; `thread_id` is its session's, `fork` its first branch."""
 
     name: str
@@ -71,8 +69,7 @@ class NewMember:
     holder: str
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
+class Person(msgspec.Struct, frozen=True):
     """Who writes or is written to; `member` is None for the lead."""
 
     lead: str

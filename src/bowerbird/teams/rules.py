@@ -6,7 +6,6 @@ that models read. Not here: requests and their answers (`request_rules.py`), row
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -34,8 +33,7 @@ LOOKING = frozenset(("read_file", "list_files", "search_files", "think", "task_l
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TeamRules:
+class TeamRules(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of teams; times in seconds.
 
     Args:

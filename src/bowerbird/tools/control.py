@@ -3,45 +3,39 @@
 Here: the requests as values. Not here: what the loop does about them (`agent/`).
 """
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class CompactNow:
+class CompactNow(msgspec.Struct, frozen=True):
     """Compact the sent view after this batch; `focus` reaches the summariser."""
 
     focus: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class EnterPlan:
+class EnterPlan(msgspec.Struct, frozen=True):
     """Go to plan mode."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExitPlan:
+class ExitPlan(msgspec.Struct, frozen=True):
     """End the turn with `plan_ready`; `plan` waits for a person."""
 
     plan: str
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchModel:
+class SwitchModel(msgspec.Struct, frozen=True):
     """Answer from the next model call on with this tier."""
 
     tier: str
 
 
-@dataclass(frozen=True, slots=True)
-class AskUser:
+class AskUser(msgspec.Struct, frozen=True):
     """Pause the turn until a person answers; the answer becomes the call's result."""
 
     question: str
     options: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class EndTurn:
+class EndTurn(msgspec.Struct, frozen=True):
     """End the turn after this batch, as a reply without tool calls would."""
 
 

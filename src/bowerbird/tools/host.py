@@ -6,8 +6,9 @@ configured, who is asked (`agent/permissions.py`).
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from bowerbird.core.errors import ToolError
 from bowerbird.tools.limits import cut_middle
@@ -41,8 +42,7 @@ class BridgeClient(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class HostBridges:
+class HostBridges(msgspec.Struct, frozen=True):
     """The bridges of a gateway.
 
     Attributes:

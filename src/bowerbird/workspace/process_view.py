@@ -9,9 +9,10 @@ import os
 import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
+
+import msgspec
 
 from bowerbird.core.errors import Stale
 from bowerbird.core.ids import new_id
@@ -34,8 +35,7 @@ _WRITTEN = ("copy", "home", "tmp", "caches")
 _MOST_LOOSE = 32
 
 
-@dataclass(frozen=True, slots=True)
-class OverlayDirs:
+class OverlayDirs(msgspec.Struct, frozen=True):
     """Directories of one overlay mount, `lower` newest first; equal values are the same view.
 
     Attributes:
@@ -54,8 +54,7 @@ class OverlayDirs:
     writes: int
 
 
-@dataclass(frozen=True, slots=True)
-class BeforeCall:
+class BeforeCall(msgspec.Struct, frozen=True):
     """The state before a command: its mark, how long the branch's journal was, and when it was."""
 
     mark: str
@@ -131,11 +130,7 @@ class ProcessView:
         self._history.show_git()
 
     def git_not_shown(self, *, asked: bool = True) -> str:
-        """Return what of the workspace's repository commands are not shown and why, for people. Blocks.
-
-        Args:
-            asked: a command asked for Git; else only what concerns the workspace's own repository.
-        """
+        """Return what of the repository is not shown and why; unless `asked`, of its own. Blocks."""
         return not_shown(self.workspace, self.data_dir, asked=asked)
 
     def git_objects(self) -> tuple[str, ...]:
@@ -190,6 +185,10 @@ class ProcessView:
     def hides(self) -> bool:
         """Whether some workspace paths are kept from this branch."""
         return bool(self._state.manifest.value.hide) or self._state.ground.masked is not None
+
+    def hides_path(self, path: str) -> bool:
+        """Whether `workspace.hide` keeps this path from the branch."""
+        return self._state.ground.hidden(path)
 
     def is_free(self) -> bool:
         """Whether no other process has the branch: one that runs commands on it has it all the time."""

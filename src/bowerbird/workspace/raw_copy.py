@@ -12,8 +12,9 @@ import os
 import shutil
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from bowerbird.core.errors import StorageFull
 from bowerbird.workspace.tree import presence
@@ -24,8 +25,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _CANNOT_SHARE = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM)
 
 
-@dataclass(slots=True)
-class Copied:
+class Copied(msgspec.Struct):
     """What one pass did.
 
     Attributes:
@@ -37,7 +37,7 @@ class Copied:
     files: int = 0
     bytes: int = 0
     changed: int = 0
-    refused: list[str] = field(default_factory=list[str])
+    refused: list[str] = msgspec.field(default_factory=list[str])
 
 
 def make_equal(source: Path, target: Path, skip: Callable[[str], bool] = lambda _: False) -> Copied:

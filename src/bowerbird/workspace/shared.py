@@ -4,7 +4,8 @@ Here: the values that handles pass on, and who holds a branch. Not here: what th
 """
 
 import threading
-from dataclasses import dataclass, field
+
+import msgspec
 
 from bowerbird.workspace.git.landed_history import HistoryRules
 from bowerbird.workspace.landing.landings import Landings
@@ -12,8 +13,7 @@ from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.registry.registry import BranchRegistry
 
 
-@dataclass
-class Shared:
+class Shared(msgspec.Struct):
     """What all branches of one `Workspace` share.
 
     Attributes:
@@ -25,9 +25,9 @@ class Shared:
     registry: BranchRegistry
     landings: Landings
     rules: FlagRules
-    git: HistoryRules = field(default_factory=HistoryRules)
-    held: dict[str, "Held"] = field(default_factory=dict[str, "Held"])
-    _changing: threading.Lock = field(default_factory=threading.Lock)
+    git: HistoryRules = msgspec.field(default_factory=HistoryRules)
+    held: dict[str, "Held"] = msgspec.field(default_factory=dict[str, "Held"])
+    _changing: threading.Lock = msgspec.field(default_factory=threading.Lock)
 
     def hold(self, branch: str) -> "Held":
         """Count one more background process of a branch."""
@@ -51,8 +51,7 @@ class Shared:
                 del self.held[branch]
 
 
-@dataclass
-class Held:
+class Held(msgspec.Struct):
     """Background processes of one branch."""
 
     count: int = 0

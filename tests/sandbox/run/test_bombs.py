@@ -11,10 +11,10 @@ import resource
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 from support.abuse import TIERS, desk_of
 from support.bombs import BOMBS, MIB, program
@@ -123,7 +123,7 @@ async def test_a_burst_that_ends_by_itself_is_over_the_limit_all_the_same(tmp_pa
     """Also when others give back as much meanwhile, so that the file system shows nothing of it."""
     if _counts_writes(tmp_path):
         monkeypatch.setattr(watch, "disk_gauge", partial(lambda still, _: still, disk_gauge(tmp_path)))
-    limits = replace(LIMITS, disk_bytes=8 * MIB, file_bytes=32 * MIB)
+    limits = msgspec.structs.replace(LIMITS, disk_bytes=8 * MIB, file_bytes=32 * MIB)
     async with desk_of(tmp_path, tier, limits=limits) as desk:
         result = await desk.run("head -c 7M /dev/zero > a; head -c 7M /dev/zero > b")
         assert result.reason == "disk" and desk.branch.changes().written == ()

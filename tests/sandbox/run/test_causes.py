@@ -68,3 +68,24 @@ async def test_no_output_makes_the_note_tell_what_files_the_host_has(tmp_path: P
             for path in (there, nowhere)
         ]
         assert said[0] == said[1] != ""
+
+
+@pytest.mark.parametrize("tier", TIERS)
+async def test_a_hidden_file_that_a_command_misses_is_named_with_the_setting(tmp_path: Path, tier: str):
+    """GI-16: a suite whose fixture is hidden fails as if the file were gone; another missing file is nobody's."""
+    files, hide = {"fixtures/.netrc": "machine a"}, {"hide": (".netrc",)}
+    async with desk_of(tmp_path, tier, files, workspace=hide) as desk:
+        commands = [
+            ["python3", "-c", "import pathlib; pathlib.Path('fixtures/.netrc').resolve().open()"],
+            "cat fixtures/.netrc",
+            "cd fixtures && cat .netrc",
+            "echo \"Error: ENOENT: no such file or directory, open 'fixtures/.netrc'\"; exit 1",
+            "echo 'open fixtures/.netrc: no such file or directory'; exit 1",
+        ]
+        for command in commands:
+            desk.sandbox._causes._told.clear()  # pyright: ignore[reportPrivateUsage]
+            said = await desk.run(command)
+            assert "workspace.show" in (said.note or "") and ".netrc" in (said.note or ""), said
+        for other in ("cat fixtures/gone", "cat /elsewhere/.netrc", "cat ../.netrc"):
+            desk.sandbox._causes._told.clear()  # pyright: ignore[reportPrivateUsage]
+            assert "workspace.show" not in ((await desk.run(other)).note or ""), other

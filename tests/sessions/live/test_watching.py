@@ -7,8 +7,9 @@ from support.fake_models import FakeModels
 from support.patience import HANG_S
 from support.sessions import Place, changed, place, writes
 
-from bowerbird.core.events import AssistantStep, ToolOutcome
-from bowerbird.sessions.live.hub import TurnMark
+from bowerbird.core.events import AssistantStep, TextLive, ToolOutcome
+from bowerbird.sessions.live.follow import POLL_S, follow
+from bowerbird.sessions.live.hub import Live, Published, TurnMark
 
 
 async def test_an_event_is_shown_only_after_its_commit(home: Place) -> None:
@@ -86,3 +87,26 @@ async def test_what_another_process_commits_is_seen_too(tmp_path: Path, fake: Fa
             assert (
                 await watcher.service.wait((await watcher.service.turns(thread))[0].turn_id)
             ).state == "done"
+
+
+async def test_a_record_does_not_overtake_the_pieces_of_its_own_message(home: Place) -> None:
+    """UI-86: published late, it was read from the journal under another name, and the answer was drawn twice."""
+    home.fake.script({"text": "one"})
+    thread = await home.session()
+    await home.ask(thread)
+    step = next(record for record in await home.store.records(thread) if record.type == "assistant")
+    live = Live()
+    live.publish(Published(thread, step.turn, None, TurnMark("running", head=step.seq - 1)))
+    events = follow(home.store, live, thread, after=step.seq - 1)
+    piece = Published(thread, step.turn, None, TextLive("one", "m", 0))
+    arriving = asyncio.ensure_future(anext(events))
+    while not live.viewers(thread):
+        await asyncio.sleep(0)
+    live.publish(piece)
+    assert await arriving == piece
+    arriving = asyncio.ensure_future(anext(events))
+    await asyncio.wait({arriving}, timeout=2 * POLL_S)  # it has looked into the journal by now
+    said = Published(thread, step.turn, step.seq, TextLive("stands for the step as it is published", "m", 3))
+    live.publish(said)
+    assert await arriving == said
+    await events.aclose()

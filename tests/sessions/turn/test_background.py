@@ -1,10 +1,10 @@
 """DE-29: ends of background commands as rows, on both databases: told once, whatever dies in between."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from support.fake_models import FakeModels
 from support.sessions import Place, place
@@ -32,7 +32,9 @@ async def told(tmp_path: Path, fake: FakeModels, database_url: str) -> AsyncIter
             self.store = service.store
 
         async def join(self, run: TurnRun, context: TurnContext) -> TurnRun:
-            return replace(run, notices=StoredNotices(self.store, context.session.thread_id, context.inbox))
+            return msgspec.structs.replace(
+                run, notices=StoredNotices(self.store, context.session.thread_id, context.inbox)
+            )
 
     async with place(tmp_path, fake, url=database_url, parts=lambda service: (Tells(service),)) as home:
         yield home

@@ -1,11 +1,11 @@
 """Memory written anew when a session has been quiet (SE-44)."""
 
 import asyncio
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -181,7 +181,7 @@ async def test_no_money_left_means_no_call(tmp_path: Path, fake: FakeModels) -> 
     """SE-42: memory counts against the same limits."""
     async with place(tmp_path, fake) as home:
         keeper = remembering(home)
-        keeper._settings = replace(home.service.settings, deployment_day_usd=0.0)
+        keeper._settings = msgspec.structs.replace(home.service.settings, deployment_day_usd=0.0)
         await keeper.look()
         thread = await home.session()
         home.fake.script({"text": "fine"})

@@ -3,8 +3,8 @@
 import asyncio
 import subprocess
 import sys
-from dataclasses import replace
 
+import msgspec
 from support.stores import THREAD, opened, with_lease
 
 from bowerbird.store import Store
@@ -67,7 +67,7 @@ async def test_the_lease_of_a_dead_process_is_taken_at_once(store: Store) -> Non
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     name, pid = done.stdout.split()
-    dead = replace(this_executor(), executor_id=name, pid=int(pid))
+    dead = msgspec.structs.replace(this_executor(), executor_id=name, pid=int(pid))
     assert is_dead(dead)
     assert await take(store, dead) == 1
     assert await store.read(lambda c: lease_is_free(c, THREAD))
@@ -77,8 +77,8 @@ async def test_the_lease_of_a_dead_process_is_taken_at_once(store: Store) -> Non
 def test_a_reused_pid_is_another_process_and_another_host_is_never_judged() -> None:
     me = this_executor()
     assert not is_dead(me)
-    assert is_dead(replace(me, executor_id=f"{me.pid}-1-abcd"))
-    assert not is_dead(replace(me, executor_id=f"{me.pid}-1-abcd", host="elsewhere/1/pid"))
+    assert is_dead(msgspec.structs.replace(me, executor_id=f"{me.pid}-1-abcd"))
+    assert not is_dead(msgspec.structs.replace(me, executor_id=f"{me.pid}-1-abcd", host="elsewhere/1/pid"))
 
 
 async def test_two_processes_on_one_file_agree(tmp_path: object) -> None:

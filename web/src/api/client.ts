@@ -1,6 +1,7 @@
 /** REST of the server, one function per route that the faces use. Not here: the socket, any state of the view. */
 
 import { t } from "../text.ts";
+import { hearServerTime } from "../state/clock.ts";
 import { asJson } from "./json.ts";
 import { base, origin } from "./place.ts";
 import type { CallAnswer } from "./frames.ts";
@@ -65,10 +66,26 @@ export class ApiError extends Error {
 
 type Listener = () => void;
 let onSignedOut: Listener = () => undefined;
+/** The credential was refused, and nobody has given another: pages below the sign-in page ask for nothing. */
+let refused = false;
+const SIGN_IN = ["/api/auth/config", "/api/auth/me"];
 
 /** Let `listener` hear when a credential is needed; there is one sign-in page. */
 export function whenSignedOut(listener: Listener): void {
   onSignedOut = listener;
+}
+
+/** Somebody signed in: pages may ask again. */
+export function signedIn(): void {
+  refused = false;
+}
+
+/** `secret` was refused; one that was given meanwhile is not touched by it. */
+function refuse(secret: string | null): void {
+  if (secret !== token.get()) return;
+  token.clear();
+  refused = true;
+  onSignedOut();
 }
 
 /** The credential, kept by this tab (UI-38); tabs hand it on among themselves (`app/sign_in_elsewhere.ts`). */
@@ -98,6 +115,8 @@ export async function call<Answer>(method: string, path: string, body?: unknown)
 }
 
 export async function send(method: string, path: string, body?: unknown, more: Record<string, string> = {}): Promise<Response> {
+  if (refused && !SIGN_IN.includes(path)) throw new ApiError(401, "unauthorized", t.signInFirst);
+  const secret = token.get();
   let response: Response;
   try {
     response = await fetch(address(path), {
@@ -108,12 +127,13 @@ export async function send(method: string, path: string, body?: unknown, more: R
   } catch {
     throw new ApiError(0, "unreachable", t.unreachable);
   }
+  hearServerTime(response.headers.get("date"), Date.now());
   if (response.ok) return response;
+  if (response.status === 401) refuse(secret);
   throw await failure(response);
 }
 
 async function failure(response: Response): Promise<ApiError> {
-  if (response.status === 401) onSignedOut();
   let said: { detail?: unknown; code?: string; refused?: Refused[]; errors?: string[] } = {};
   try {
     said = (await response.json()) as typeof said;
@@ -151,7 +171,7 @@ export interface AnswerMore {
 export const api = {
   health: () => call<{ status: string; model?: string; version?: string; sandbox?: string }>("GET", "/health"),
   authConfig: () => call<{ enabled: boolean; google_client_id: string | null }>("GET", "/api/auth/config"),
-  me: () => call<{ authenticated: boolean; email?: string; name?: string; role?: string }>("GET", "/api/auth/me"),
+  me: () => call<{ authenticated: boolean; user?: string; email?: string; name?: string; role?: string }>("GET", "/api/auth/me"),
   ticket: () => call<{ ticket: string }>("POST", "/api/auth/ticket"),
 
   conversations: (search = "") => call<ConversationRow[]>("GET", `/api/conversations${query({ search })}`),
@@ -269,13 +289,17 @@ export function upload(
   progress: (share: number) => void,
 ): { done: Promise<string[]>; cancel: () => void } {
   const request = new XMLHttpRequest();
+  const secret = token.get();
   const query = new URLSearchParams({ subdir: folder });
   if (conversation) query.set("conversation", conversation);
   const done = new Promise<string[]>((resolve, reject) => {
     request.upload.onprogress = (event) => progress(event.lengthComputable ? event.loaded / event.total : 0);
     request.onload = () => {
       if (request.status < 300) resolve((JSON.parse(request.responseText) as { uploaded: string[] }).uploaded);
-      else void failure(new Response(request.responseText, { status: request.status })).then(reject);
+      else {
+        if (request.status === 401) refuse(secret);
+        void failure(new Response(request.responseText, { status: request.status })).then(reject);
+      }
     };
     request.onerror = () => reject(new ApiError(0, "unreachable", t.uploadCut));
     request.onabort = () => reject(new ApiError(0, "cancelled", t.uploadCancelled));
@@ -283,7 +307,6 @@ export function upload(
   const body = new FormData();
   for (const file of files) body.append("files", file, file.name);
   request.open("POST", address(`/api/workspace/upload?${query}`));
-  const secret = token.get();
   if (secret) request.setRequestHeader("Authorization", `Bearer ${secret}`);
   request.send(body);
   return { done, cancel: () => request.abort() };

@@ -6,7 +6,7 @@ import { whenSignedOut } from "../api/client.ts";
 import { base } from "../api/place.ts";
 import { HomePage } from "../chat/home.tsx";
 import { reconnectAll } from "../state/live.ts";
-import { askWhoIAm } from "../state/me.ts";
+import { askWhoIAm, whoIAm } from "../state/me.ts";
 import { applyTheme, type Face } from "../state/preferences.ts";
 import { t } from "../text.ts";
 import { Boundary, BrokenPage } from "../ui/boundary.tsx";
@@ -17,7 +17,7 @@ import { FaceContext, useLinks } from "./place.tsx";
 import { Shell, SidebarButton } from "./shell.tsx";
 import { shareSignIn } from "./sign_in_elsewhere.ts";
 
-const SignIn = lazy(() => import("./sign_in.tsx"));
+const Entrance = lazy(() => import("./entrance.tsx"));
 const ChatPage = lazy(() => import("../chat/page.tsx"));
 const SharedPage = lazy(() => import("./shared.tsx"));
 const SettingsPage = lazy(() => import("../settings/page.tsx"));
@@ -104,14 +104,25 @@ function Pages({ face }: { face: Face }) {
   );
 }
 
+type Out = "new" | "ended" | "left";
+const WHY: Record<Out, string | null> = { new: null, ended: t.signInEnded, left: t.signedOutElsewhere };
+
 function Faced() {
   const [location] = useLocation();
   const face: Face = location === "/dev" || location.startsWith("/dev/") ? "dev" : "user";
-  const [signedOut, setSignedOut] = useState(false);
+  const [out, setOut] = useState<Out | null>(null);
   useEffect(() => {
-    whenSignedOut(() => setSignedOut(true));
-    shareSignIn(() => setSignedOut(true));
+    // Nobody was in yet, a credential ended while somebody was at work, somebody left.
+    whenSignedOut(() => setOut((now) => now ?? (whoIAm() ? "ended" : "new")));
+    shareSignIn(() => setOut("left"));
   }, []);
+  const enter = async (): Promise<void> => {
+    const before = whoIAm();
+    const now = await askWhoIAm();
+    if (before && now && before.user !== now.user) window.location.reload(); // nothing of one person is shown to another
+    setOut(null);
+    reconnectAll();
+  };
   useEffect(() => {
     // On a phone the first page asks for nothing else: without this nobody is asked to sign in before they wrote.
     void askWhoIAm();
@@ -119,17 +130,12 @@ function Faced() {
   useEffect(() => applyTheme(face), [face]);
   return (
     <FaceContext value={face}>
-      {signedOut ? (
+      {out && (
         <Suspense fallback={<Loading label={t.loading} />}>
-          <SignIn
-            onDone={() => {
-              void askWhoIAm();
-              setSignedOut(false);
-              reconnectAll();
-            }}
-          />
+          <Entrance reason={WHY[out]} over={out === "ended"} onDone={() => void enter()} />
         </Suspense>
-      ) : (
+      )}
+      {(out === null || out === "ended") && (
         <Shell>
           <Boundary of={location} instead={<BrokenPage home={`${base()}${face === "dev" ? "/dev" : "/"}`} />}>
             <Pages face={face} />

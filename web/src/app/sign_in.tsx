@@ -1,17 +1,41 @@
 /** Sign-in with a token or with Google, as the server is set up (UI-38); kept by this tab. */
 
 import { lazy, Suspense, useEffect, useState, type FormEvent } from "react";
-import { api, token } from "../api/client.ts";
+import { api, ApiError, signedIn, token } from "../api/client.ts";
 import { base } from "../api/place.ts";
 import { t } from "../text.ts";
 import { Problem } from "../ui/kit.tsx";
-import { signInElsewhere } from "./sign_in_elsewhere.ts";
+import { handOn, signInElsewhere } from "./sign_in_elsewhere.ts";
 
 const GoogleButton = lazy(() => import("./google.tsx").then((module) => ({ default: module.GoogleButton })));
 
-export default function SignIn({ onDone }: { onDone: () => void }) {
+/** Whether the server takes this credential, which is then kept; raises where it cannot be asked now. */
+async function isValid(credential: string): Promise<boolean> {
+  token.set(credential);
+  try {
+    const me = await api.me();
+    if (me.authenticated) {
+      signedIn();
+      return true;
+    }
+  } catch (error) {
+    if (token.get() === credential) token.clear();
+    if (!(error instanceof ApiError && error.status === 401)) throw error;
+  }
+  token.clear();
+  return false;
+}
+
+interface SignInProps {
+  /** Why one is asked again. */
+  reason?: string | null;
+  onDone: () => void;
+}
+
+export default function SignIn({ reason, onDone }: SignInProps) {
   const [secret, setSecret] = useState("");
   const [problem, setProblem] = useState<string | null>(null);
+  const [busy, setBusy] = useState(false);
   const [google, setGoogle] = useState<string | null>(null);
   useEffect(() => {
     api.authConfig().then(
@@ -20,25 +44,21 @@ export default function SignIn({ onDone }: { onDone: () => void }) {
     );
   }, []);
   useEffect(() => {
-    let here = true;
-    void signInElsewhere().then(async (found) => {
-      if (!here || found === null || token.get()) return;
-      token.set(found);
-      const me = await api.me().catch(() => null);
-      if (me?.authenticated) onDone();
-      else token.clear();
-    });
-    return () => {
-      here = false;
-    };
+    return signInElsewhere((found) => void isValid(found).then((valid) => valid && onDone(), () => undefined));
   }, []);
   const enter = async (credential: string, refused: string): Promise<void> => {
     setProblem(null);
-    token.set(credential);
-    const me = await api.me().catch(() => null);
-    if (me?.authenticated) return onDone();
-    token.clear();
-    setProblem(refused);
+    setBusy(true);
+    try {
+      if (await isValid(credential)) {
+        handOn();
+        return onDone();
+      }
+      setProblem(refused);
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+    }
+    setBusy(false);
   };
   const submit = (event: FormEvent): void => {
     event.preventDefault();
@@ -49,6 +69,7 @@ export default function SignIn({ onDone }: { onDone: () => void }) {
       <form className="card" onSubmit={submit}>
         <img src={`${base()}/icon.svg`} alt="" width="48" height="48" />
         <h1>{t.signIn}</h1>
+        {reason && <p className="muted" role="status">{reason}</p>}
         {google && (
           <>
             <Suspense fallback={null}>
@@ -65,7 +86,7 @@ export default function SignIn({ onDone }: { onDone: () => void }) {
           <span className="hint">{t.tokenHint}</span>
         </label>
         {problem && <Problem>{problem}</Problem>}
-        <button type="submit" className={`button ${google ? "" : "primary"}`} disabled={!secret.trim()}>
+        <button type="submit" className={`button ${google ? "" : "primary"}`} disabled={busy || !secret.trim()}>
           {t.signIn}
         </button>
       </form>

@@ -82,13 +82,21 @@ export const Composer = memo(function Composer({ place, conversation = null, bus
   const area = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
   const mentions = useMentions({ conversation, area, text, onText: setText });
+  // Another tab may write to the same draft: only what was typed here is kept from here.
+  const kept = useRef(text);
+  const keepDraft = (words: string): void => {
+    if (words === kept.current) return;
+    kept.current = words;
+    drafts.set(place, words);
+  };
   useEffect(() => {
-    const timer = setTimeout(() => drafts.set(place, text), 150);
+    if (text === kept.current) return;
+    const timer = setTimeout(() => keepDraft(text), 150);
     return () => clearTimeout(timer);
   }, [place, text]);
   useEffect(() => {
     const box = area.current;
-    const keep = (): void => drafts.set(place, box?.value ?? "");
+    const keep = (): void => keepDraft(box?.value ?? "");
     addEventListener("pagehide", keep);
     return () => {
       // Going away by a link, or to sign in again, keeps the words as leaving the page does.
@@ -103,12 +111,12 @@ export const Composer = memo(function Composer({ place, conversation = null, bus
     const words = text.trim();
     if (!words || disabled) return;
     setText("");
-    drafts.set(place, "");
+    keepDraft("");
     try {
       await onSend(kind, await withFiles(conversation, words));
     } catch {
       setText(words); // said already; the words are not lost
-      drafts.set(place, words);
+      keepDraft(words);
     }
   };
   const attach = async (files: File[]): Promise<void> => {

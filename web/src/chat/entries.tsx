@@ -29,7 +29,7 @@ export interface EntryActions {
 function Places({ places, conversation }: { places: readonly CommentedPlace[]; conversation: string }) {
   const links = useLinks();
   return places.map((place, at) => (
-    <Link key={at} className="place" href={`${links.review(conversation)}#${place.path}:${place.line}`}>
+    <Link key={at} className="place" href={`${links.review(conversation)}#${encodeURI(place.path)}:${place.line}`}>
       {place.path.slice(1)}:{place.line}
       {place.endLine ? `–${place.endLine}` : ""}
     </Link>

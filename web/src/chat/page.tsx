@@ -217,8 +217,8 @@ export default function ChatPage({ id }: { id: string }) {
       <div className="row">
         <div className="main" data-state={state.status} data-ready={view.ready}>
           {isBlank ? (
-            <Empty icon={MessagesSquare} title={t.welcome}>
-              <p>{t.welcomeText}</p>
+            <Empty icon={MessagesSquare} title={t.nothingSaid}>
+              <p>{t.nothingSaidText}</p>
             </Empty>
           ) : view.ready || shown.length > 0 || view.unsent.length > 0 ? (
             <SubagentRecords conversation={id} rows={subagents.rows} refresh={subagents.refresh}>

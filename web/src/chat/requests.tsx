@@ -5,8 +5,9 @@ import { useEffect, useState } from "react";
 import { type AnswerMore, api, ApiError } from "../api/client.ts";
 import type { ToolUse } from "../api/frames.ts";
 import { useFace } from "../app/place.tsx";
+import { serverNow } from "../state/clock.ts";
 import type { RequestEntry } from "../state/entries.ts";
-import { stepInWords } from "../state/plain.ts";
+import { ruleInWords, stepInWords } from "../state/plain.ts";
 import { t } from "../text.ts";
 import { Markdown } from "../ui/markdown.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
@@ -28,9 +29,9 @@ function useAnswer(entry: RequestEntry): { busy: boolean; answer: (decision: str
 }
 
 function Countdown({ until }: { until: string }) {
-  const [left, setLeft] = useState(() => new Date(until).getTime() - Date.now());
+  const [left, setLeft] = useState(() => new Date(until).getTime() - serverNow());
   useEffect(() => {
-    const timer = setInterval(() => setLeft(new Date(until).getTime() - Date.now()), 1000);
+    const timer = setInterval(() => setLeft(new Date(until).getTime() - serverNow()), 1000);
     return () => clearInterval(timer);
   }, [until]);
   if (left <= 0) return <span className="time">{t.timeIsUp}</span>;
@@ -88,6 +89,7 @@ const SCOPES = ["workspace", "session", "everywhere"] as const;
 
 /** "Always" and where, with the rules that it would keep; nothing where none can be made (UI-71). */
 function Always({ rules, busy, answer }: { rules: readonly string[]; busy: boolean; answer: (decision: string) => void }) {
+  const face = useFace();
   const [scope, setScope] = useState<(typeof SCOPES)[number]>("workspace");
   if (rules.length === 0) return null;
   return (
@@ -102,7 +104,7 @@ function Always({ rules, busy, answer }: { rules: readonly string[]; busy: boole
           </option>
         ))}
       </select>
-      <code>{rules.join(", ")}</code>
+      {face === "dev" ? <code>{rules.join(", ")}</code> : <span className="muted">{t.covers(rules.map(ruleInWords))}</span>}
     </div>
   );
 }
@@ -119,7 +121,7 @@ function ApprovalCard({ entry }: { entry: RequestEntry }) {
         {face === "dev" ? t.approvalNeeded : t.mayI}
       </h2>
       {entry.tools.map((tool) => (
-        <div key={tool.id}>
+        <div key={tool.id} className="one-call">
           <Call tool={tool} />
           <CallChoice
             tool={tool}

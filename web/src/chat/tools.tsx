@@ -4,7 +4,7 @@ import { Check, ChevronRight, CircleSlash, Hourglass, LoaderCircle, Sparkles, Tr
 import { memo, useState } from "react";
 import { api } from "../api/client.ts";
 import type { Entry, ThinkingEntry, ToolEntry } from "../state/entries.ts";
-import { activity, keyParameter, stepInWords } from "../state/plain.ts";
+import { activity, keyParameter, readableInput, standing, stepInWords } from "../state/plain.ts";
 import { seconds } from "../state/words.ts";
 import { t } from "../text.ts";
 import { CopyButton } from "../ui/code.tsx";
@@ -63,7 +63,7 @@ export const ToolBlock = memo(function ToolBlock({ entry, conversation }: { entr
         <div className="body">
           <section>
             <h2>{t.input}</h2>
-            <pre tabIndex={0}>{JSON.stringify(entry.input, null, 2)}</pre>
+            <pre tabIndex={0}>{readableInput(entry.input)}</pre>
           </section>
           {shown && (
             <section>
@@ -122,18 +122,14 @@ function step(entry: Entry): string {
 /** A run of work in one line; a tap shows its steps in plain words. */
 export const ActivityPill = memo(function ActivityPill({ entries }: { entries: readonly Entry[] }) {
   const [open, setOpen] = useOpened(`work:${entries[0]?.key ?? ""}`);
-  const goes = entries.some((entry) => (entry.kind === "tool" || entry.kind === "subagent") && entry.status === "running");
+  const status = standing(entries);
   const onlyThought = entries.every((entry) => entry.kind === "thinking");
   const thinks = onlyThought && entries.some((entry) => entry.kind === "thinking" && !entry.done);
   const words = onlyThought ? (thinks ? t.thinksNow : t.thoughtStep) : activity(entries);
   return (
     <details className="pill" data-testid="activity" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
-        {goes || thinks ? (
-          <Going />
-        ) : (
-          <Check size={15} className="state-ok" aria-hidden="true" />
-        )}
+        <StatusIcon status={thinks ? "running" : status} />
         <span className="clip">{words}</span>
       </summary>
       <ol>

@@ -7,6 +7,7 @@ import { useFace } from "../app/place.tsx";
 import type { Entry } from "../state/entries.ts";
 import type { Said } from "../state/live.ts";
 import { t } from "../text.ts";
+import { hashNow } from "../ui/browser.ts";
 import { RowView, type EntryActions } from "./entries.tsx";
 import { rowOfTurn, rowsOf, type Row } from "./rows.ts";
 
@@ -73,7 +74,7 @@ export function Transcript({ entries, whole, unsent, offline, actions, foot }: T
   const [atEnd, setAtEnd] = useState(true);
   // Only the person ends following: what grows below the edge by itself does not.
   // An address that names a turn begins there: `#t_…`.
-  const begin = useRef(rowOfTurn(rows, decodeURIComponent(location.hash.slice(1))));
+  const begin = useRef(rowOfTurn(rows, hashNow()));
   const follows = useRef(begin.current < 0);
   const toEnd = (): void => list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER });
   const frame = useRef<HTMLDivElement>(null);

@@ -9,6 +9,7 @@ import { useLinks } from "../app/place.tsx";
 import { Page } from "../app/page.tsx";
 import { useMedia } from "../app/shell.tsx";
 import { useSessions } from "../sessions/list.ts";
+import { serverNow } from "../state/clock.ts";
 import { costOf, day, dollars, month, short } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Empty } from "../ui/kit.tsx";
@@ -24,7 +25,7 @@ const MONTHS = 12;
 const PHONE = "(max-width: 640px)";
 
 /** Days without any use are days, too: `days` of them, or as many as there are, up to today. */
-export function everyDay(rows: readonly UsageRow[], days: number, today = new Date()): UsageRow[] {
+export function everyDay(rows: readonly UsageRow[], days: number, today = new Date(serverNow())): UsageRow[] {
   const known = new Map(rows.map((row) => [row.key, row]));
   return Array.from({ length: days }, (_, back) => {
     const day = new Date(today.getTime() - (days - 1 - back) * 86_400_000).toISOString().slice(0, 10);
@@ -33,7 +34,7 @@ export function everyDay(rows: readonly UsageRow[], days: number, today = new Da
 }
 
 /** The same by month, as many months back as there is something to show, at most `months` of them. */
-export function everyMonth(rows: readonly UsageRow[], months: number, today = new Date()): UsageRow[] {
+export function everyMonth(rows: readonly UsageRow[], months: number, today = new Date(serverNow())): UsageRow[] {
   const sums = new Map<string, UsageRow>();
   for (const row of rows) {
     const key = row.key.slice(0, 7);

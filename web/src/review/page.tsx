@@ -25,6 +25,7 @@ import { Elsewhere, useElsewhere } from "./elsewhere.tsx";
 import { Folded } from "./folded.tsx";
 import { GitStory } from "./git_story.tsx";
 import { HowFar, LandBar, Outcome } from "./land_bar.tsx";
+import { hashNow } from "../ui/browser.ts";
 import { ChangeTree, inReviewOrder } from "./tree.tsx";
 import { useReview } from "./use_review.ts";
 import { useViewed } from "./viewed.ts";
@@ -67,7 +68,7 @@ function useAddressedPlace(files: readonly ChangedFile[], go: (place: Place) => 
   useEffect(() => {
     if (gone.current || files.length === 0) return;
     gone.current = true;
-    const [, path = "", line = ""] = /^#(.+?)(?::(\d+))?$/.exec(decodeURIComponent(location.hash)) ?? [];
+    const [, path = "", line = ""] = /^(.+?)(?::(\d+))?$/.exec(hashNow()) ?? [];
     const file = files.find((one) => one.path === path);
     if (!file) return;
     const number = Number(line);

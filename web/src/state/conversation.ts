@@ -141,7 +141,8 @@ function other(draft: Draft, frame: ServerFrame, turn: string | null): void {
       draft.todos = frame.todos;
       return;
     case "task_update":
-      draft.todos = frame.tasks;
+      // A board belongs to a directory: a chat that has nothing to do with it is told, too, if it is looked at just then.
+      if (frame.turn_id != null || draft.todos.length > 0 || draft.flags.teams) draft.todos = frame.tasks;
       return;
     case "branch_update":
       draft.changedFiles = frame.files;

@@ -8,6 +8,8 @@ export type Role = "viewer" | "user" | "admin";
 export interface Me {
   /** "" on a server that asks nobody. */
   name: string;
+  /** Whose credential it is: one person may have several, each with a name. */
+  user: string;
   role: Role;
 }
 
@@ -20,10 +22,13 @@ export async function askWhoIAm(): Promise<Me | null> {
   const said = await api.me().catch(() => null);
   if (!said?.authenticated) return null;
   const role = ROLES.includes(said.role ?? "") ? (said.role as Role) : "viewer";
-  now = { name: said.name || said.email || "", role };
+  now = { name: said.name || said.email || "", user: said.user ?? "", role };
   for (const listener of listeners) listener();
   return now;
 }
+
+/** Who the server said this was, when it was last asked. */
+export const whoIAm = (): Me | null => now;
 
 /** Let `listener` hear when it is known who this is. */
 export function whenIAmKnown(listener: () => void): () => void {
@@ -31,11 +36,9 @@ export function whenIAmKnown(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-const current = (): Me | null => now;
-
 /** Who this is; null until the server has said so. */
 export function useMe(): Me | null {
-  return useSyncExternalStore(whenIAmKnown, current, current);
+  return useSyncExternalStore(whenIAmKnown, whoIAm, whoIAm);
 }
 
 /** Whether what `role` may do is offered; before the server has said who this is, what most may do is. */

@@ -3,7 +3,7 @@
 import { t } from "../text.ts";
 import type { Entry, ToolEntry } from "./entries.ts";
 
-type Verb = "read" | "write" | "run" | "search" | "web" | "plan" | "ask" | "other";
+type Verb = "read" | "write" | "run" | "search" | "web" | "plan" | "ask" | "help" | "other";
 
 const FAMILIES: readonly (readonly [RegExp, Verb])[] = [
   [/^(write_file|edit_file|delete_file|move_file|apply_patch|create_)/, "write"],
@@ -12,6 +12,7 @@ const FAMILIES: readonly (readonly [RegExp, Verb])[] = [
   [/^(bash|run_|background_|check_background|cancel_background|execute)/, "run"],
   [/^web_/, "web"],
   [/^ask_user/, "ask"],
+  [/^(task$|run_tournament|(spawn|merge|discard|read)_(subagents?|teammate)|list_teammates|send_message|read_inbox|broadcast|answer_message)/, "help"],
   [/^(todo_|task|think|compact|enter_plan|exit_plan|skill|load_skill)/, "plan"],
 ];
 
@@ -31,6 +32,20 @@ export function keyParameter(input: Record<string, unknown>): string {
   return typeof first === "string" ? (first.split("\n", 1)[0] ?? "") : "";
 }
 
+/** Return what a call was given as text that can be read: a command as it was, several members by their names. */
+export function readableInput(input: Record<string, unknown>): string {
+  const members = Object.entries(input);
+  const text = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
+  const [only] = members;
+  if (members.length === 1 && only && typeof only[1] === "string") return only[1];
+  return members
+    .map(([name, value]) => {
+      const said = text(value);
+      return said.includes("\n") ? `${name}:\n${said.replace(/^/gm, "  ")}` : `${name}: ${said}`;
+    })
+    .join("\n");
+}
+
 function fileName(path: unknown): string {
   return typeof path === "string" ? (path.split("/").filter(Boolean).pop() ?? path) : t.aFile;
 }
@@ -40,7 +55,9 @@ export type Step = Pick<ToolEntry, "tool" | "input" | "status">;
 /** Return one step as a sentence: “Changed notes.md”; what did not happen is not said as if it had. */
 export function stepInWords(entry: Step): string {
   if (entry.status === "ok" || entry.status === "running") return words(entry, entry.status === "running");
-  return `${words(entry, true)} – ${t.stepEnded[entry.status] ?? entry.status}`;
+  // A command that failed did run; a file that could not be written was not.
+  const ran = entry.status === "error" && verb(entry.tool) === "run";
+  return `${words(entry, !ran)} – ${t.stepEnded[entry.status] ?? entry.status}`;
 }
 
 function words(entry: Step, goes: boolean): string {
@@ -53,6 +70,29 @@ function kindOf(entry: Step): keyof typeof t.stepWords {
   if (kind === "read") return entry.tool === "ls" || entry.tool === "list_files" ? "list" : "read";
   if (kind === "run") return TESTS.test(keyParameter(entry.input)) ? "test" : "run";
   return kind;
+}
+
+/** Return how a run of work stands: going, or how the step ended that its words are about. */
+export function standing(entries: readonly Entry[]): string {
+  const tools = entries.filter((entry) => entry.kind === "tool");
+  const goes = entries.some((entry) => (entry.kind === "tool" || entry.kind === "subagent") && entry.status === "running");
+  if (goes) return "running";
+  return tools.some((tool) => tool.status === "ok" && verb(tool.tool) === "write") ? "ok" : (tools.at(-1)?.status ?? "ok");
+}
+
+const RULE = /^(\w+)\((.*)\)$/s;
+
+/** Return what a rule covers, without names of tools: `bash(git push *)` is “commands that begin with “git push””. */
+export function ruleInWords(rule: string): string {
+  const [, tool = rule, pattern = ""] = RULE.exec(rule) ?? [];
+  const [, head = pattern, more] = /^(.*?)( \*|(?<=\/)\*{1,2})?$/s.exec(pattern) ?? [];
+  const what = head.replace(/\[([*?[])\]/g, "$1"); // a star that is meant as one
+  const kind = verb(tool);
+  if (!what) return t.ruleOf.whole(tool);
+  if (kind === "run") return more ? t.ruleOf.commands(what) : t.ruleOf.command(what);
+  if (kind === "write") return more ? t.ruleOf.changes(what) : t.ruleOf.change(what);
+  if (kind === "read" || kind === "search") return t.ruleOf.read(what);
+  return kind === "web" ? t.ruleOf.web(what) : t.ruleOf.other(tool, what);
 }
 
 /** Return what the pill says of a run of work: “Editing 2 files”, “Running the tests”. */

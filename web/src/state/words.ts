@@ -2,6 +2,7 @@
 
 import type { UsageRow } from "../api/types.ts";
 import { t } from "../text.ts";
+import { serverNow } from "./clock.ts";
 
 /** Made when it is first wanted: the tables of a language cost a phone a tenth of a second at the start (UI-93). */
 function later<T>(make: () => T): () => T {
@@ -54,7 +55,7 @@ export function seconds(ms: number): string {
   return `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }
 
-export function ago(iso: string, now = Date.now()): string {
+export function ago(iso: string, now = serverNow()): string {
   const passed = (new Date(iso).getTime() - now) / 1000;
   const steps: readonly (readonly [number, Intl.RelativeTimeFormatUnit])[] = [
     [60, "second"],

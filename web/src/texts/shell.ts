@@ -75,6 +75,9 @@ export const shell = {
 
   signIn: "Sign in",
   signOut: "Sign out",
+  signInFirst: "Sign in first.",
+  signInEnded: "Your sign-in has ended. Sign in again and go on where you were: what you wrote is still here, and the agent was not stopped.",
+  signedOutElsewhere: "You signed out in another tab.",
   account: (name: string, role: string) => `Signed in as ${name}${role ? ` (${role})` : ""}`,
   token: "Token",
   tokenHint: "Made on the server with “bowerbird token create NAME”. It is kept until you sign out or close the last tab.",

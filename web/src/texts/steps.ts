@@ -16,6 +16,7 @@ export const steps = {
     web: (() => ["Looking on the web", "Looked on the web"]) as SaidOf,
     plan: (() => ["Thinking it through", "Thought it through"]) as SaidOf,
     ask: (() => ["Asking you", "Asked you"]) as SaidOf,
+    help: (() => ["Working with a helper", "Worked with a helper"]) as SaidOf,
     other: (() => ["Working", "Took a step"]) as SaidOf,
   },
   stepEnded: { error: "it did not work", denied: "not allowed", interrupted: "stopped" } as Readonly<Record<string, string>>,

@@ -28,6 +28,7 @@ export function toast(text: string, action: Toast["action"] = null, ms = 6000): 
 
 /** Say what failed; an error's own words tell what to do. */
 export function complain(error: unknown): void {
+  if ((error as { status?: unknown } | null)?.status === 401) return; // the sign-in page says so, over everything
   const text = error instanceof Error ? error.message : String(error);
   set([...toasts.slice(-3), { id: next++, text, tone: "error", action: null, ms: 9000 }]);
 }

@@ -6,7 +6,6 @@ the one file to change for another compaction rule. Not here: calling a model fo
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -26,8 +25,7 @@ KEPT_SHARE = 0.25  # of the window, for the newest messages beside a summary
 CHARS_PER_TOKEN = 4
 
 
-@dataclass(frozen=True, slots=True)
-class SentView:
+class SentView(msgspec.Struct, frozen=True):
     """The messages of a request.
 
     Attributes:
@@ -113,8 +111,7 @@ def text_tokens(*texts: str) -> int:
 # ---------------------------------------------------------------- summaries
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryPlan:
+class SummaryPlan(msgspec.Struct, frozen=True):
     """Which messages a summary will stand for.
 
     Args:

@@ -5,8 +5,9 @@ decoding of argument text (adapters).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from bowerbird.core.events import ApprovalAnswer
 from bowerbird.core.messages import ToolUseBlock
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 _MOST_REASONS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(msgspec.Struct, frozen=True):
     """A call with its tool and fitted arguments; `problem` says why it is not run."""
 
     call: ToolUseBlock
@@ -66,7 +66,7 @@ def edited(prepared: Prepared, said: ApprovalAnswer | None) -> Prepared:
     """Return a prepared call as a person's answer has it run."""
     call, arguments = prepared.call.id, prepared.arguments or {}
     now = edited_arguments(call, arguments, said)
-    return prepared if now == arguments else replace(prepared, arguments=now)
+    return prepared if now == arguments else msgspec.structs.replace(prepared, arguments=now)
 
 
 async def prepare(resolved: Prepared) -> Prepared:

@@ -6,7 +6,6 @@ long is waited and through which door (`turn.Approver`), what runs after a yes (
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -31,16 +30,14 @@ NOBODY = "denied: nobody can answer here ({reason})"
 NO_ANSWERER = "nobody can answer questions in this run; decide yourself and say what you assumed"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True, eq=False):
     """A running call asks a person; `said` gets the words of the answer, None when there was none."""
 
     request: ApprovalRequest
     said: "asyncio.Future[str | None]"
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(msgspec.Struct, frozen=True):
     """The end of one wait: an answer, None when the time ran out, or the door's own failure."""
 
     request: ApprovalRequest

@@ -165,12 +165,13 @@ def _end(turn: Turn, stop: str, refusal: BudgetRefusal) -> None:
 
 
 def _figures(refusal: BudgetRefusal) -> str:
+    whose = f"this {refusal.scope}"  # turn, session, user, schedule, deployment
     if refusal.unit == "usd":
         return (
-            f"the budget of {refusal.scope} is {refusal.limit:.4f} USD; {refusal.spent:.4f} is used and the "
-            f"next call may need {refusal.needed:.4f}"
+            f"{whose} may spend {refusal.limit:.4f} USD; {refusal.spent:.4f} USD are spent, and the next "
+            f"call may cost {refusal.needed:.4f}"
         )
     return (
-        f"the token budget of {refusal.scope} is {refusal.limit:,.0f}; {refusal.spent:,.0f} are used and the "
-        f"next call needs {refusal.needed:,.0f}"
+        f"{whose} may use {refusal.limit:,.0f} tokens; {refusal.spent:,.0f} are used, and the next call "
+        f"needs {refusal.needed:,.0f}"
     )

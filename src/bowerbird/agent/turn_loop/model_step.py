@@ -5,7 +5,6 @@ here: when to call (`loop`), tools, retry and fallback (`models`), whether there
 """
 
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -58,8 +57,7 @@ THINK_ALOUD = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(msgspec.Struct, frozen=True):
     """How one request differs from the ordinary one of an iteration."""
 
     tools: bool = True
@@ -121,12 +119,11 @@ def _tail(turn: Turn, ask: Ask) -> str:
     return "\n\n".join(parts)
 
 
-@dataclass(slots=True)
-class _Partial:
+class _Partial(msgspec.Struct):
     """What has been streamed so far, in case the stream is cut."""
 
-    message_id: str = field(default_factory=lambda: new_id("msg"))
-    texts: list[str] = field(default_factory=list[str])
+    message_id: str = msgspec.field(default_factory=lambda: new_id("msg"))
+    texts: list[str] = msgspec.field(default_factory=list[str])
     said: int = 0
     thoughts: int = 0
     accepted: bool = False

@@ -8,6 +8,8 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+import msgspec
+
 from bowerbird.agent.context.history import PARTIAL, History, HistoryBuilder
 from bowerbird.agent.permissions import offered
 from bowerbird.agent.policy import Mode, Policy
@@ -40,8 +42,7 @@ if TYPE_CHECKING:
 HINT_AT = 3  # model calls left when the model is told to finish (AG-41)
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """A complete answer of the model, as the loop goes on with it."""
 
     message: Message
@@ -145,7 +146,7 @@ class Turn:
         tools = self.run.tools
         fresh = [tool for tool in found.tools if not any(n in tools for n in (tool.name, *tool.aliases))]
         joined = Toolset((*tools, *fresh), absent={**tools.absent, **found.absent})
-        self.run = replace(self.run, tools=joined)
+        self.run = msgspec.structs.replace(self.run, tools=joined)
         self._specs.clear()
         return found.warnings
 

@@ -35,8 +35,7 @@ _WRONG = (
 )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(msgspec.Struct, frozen=True):
     """A text read as an answer: its value, or what is wrong with it as `path: reason`."""
 
     value: Any = None

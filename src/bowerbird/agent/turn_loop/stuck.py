@@ -5,7 +5,6 @@ Here: what counts as repeating and when enough is enough. Not here: what is said
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -23,8 +22,7 @@ KEPT_ROUNDS = 2 * (ALTERNATIONS + MORE) + PATIENT_SAME
 Verdict = Literal["fine", "warn", "stop"]
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+class Round(msgspec.Struct, frozen=True):
     """One batch of calls with their results; equal rounds did and learned the same."""
 
     signature: bytes

@@ -7,10 +7,10 @@ second, killing on stop. Not here: judging (`tool_batch`), the tools.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec.structs import replace
 
 from bowerbird.agent.delegates import Caller, free
@@ -42,8 +42,7 @@ STOP_GRACE_S = 0.08  # of the 100 ms in which a stop must show (AG-45)
 PROGRESS_EVERY_S = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(msgspec.Struct, frozen=True):
     """A call that ended by itself; `control` is what its tool asks of the loop."""
 
     outcome: ToolOutcome

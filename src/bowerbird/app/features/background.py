@@ -6,9 +6,10 @@ running commands (`sandbox/`), what comes of an end (`sessions/turn/background_n
 
 import logging
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from bowerbird.core.errors import BowerbirdError, SandboxUnavailable
 from bowerbird.core.tasks import Tasks
@@ -65,7 +66,9 @@ class BackgroundEnds(SessionPart):
         """Tell the turn's model of ends, those that nobody recorded included."""
         if self._host.had_background(context.branch):
             await self._look(context.branch)
-        return replace(run, notices=StoredNotices(self._store, context.session.thread_id, context.inbox))
+        return msgspec.structs.replace(
+            run, notices=StoredNotices(self._store, context.session.thread_id, context.inbox)
+        )
 
     async def start(self, *, drives_all: bool) -> None:
         """Record the ends that a process which died could not, in a server: they are `lost`, once.

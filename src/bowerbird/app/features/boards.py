@@ -8,10 +8,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from bowerbird.boards.boards import BoardKey, Boards, BoardState, board_of
 from bowerbird.boards.rules import board_lines
@@ -40,8 +41,7 @@ EVERY_S = 0.25  # at most four events a second (DE-42), and how often other proc
 MOST_KNOWN = 1_000  # boards and sessions remembered, beyond those that somebody looks at
 
 
-@dataclass(slots=True)
-class _Viewed:
+class _Viewed(msgspec.Struct):
     """What a session's viewers were shown last."""
 
     board: str
@@ -50,12 +50,11 @@ class _Viewed:
     timer: asyncio.TimerHandle | None = None
 
 
-@dataclass(slots=True)
-class _Known:
+class _Known(msgspec.Struct):
     """A board as this process knows it."""
 
     key: BoardKey
-    state: BoardState = field(default_factory=lambda: BoardState(0, ()))
+    state: BoardState = msgspec.field(default_factory=lambda: BoardState(0, ()))
 
 
 class BoardNews:
@@ -230,8 +229,10 @@ class SessionRecords(SessionPart):
                 "Todo list": todo_lines(items) if items else "",
             }
 
-        return replace(
-            run, tools=run.tools.with_(*self._tools), summaries=replace(run.summaries, notes=notes)
+        return msgspec.structs.replace(
+            run,
+            tools=run.tools.with_(*self._tools),
+            summaries=msgspec.structs.replace(run.summaries, notes=notes),
         )
 
     async def start(self, *, drives_all: bool) -> None:

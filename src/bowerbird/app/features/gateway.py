@@ -4,8 +4,9 @@ Here: that binding. Not here: what a bridge allows (`gateway/bridges.py`), the t
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from bowerbird.core.errors import ConfigError
 from bowerbird.sessions.parts import SessionPart
@@ -52,7 +53,7 @@ class HostCommands(SessionPart):
         """Add the tool to a turn."""
         if not (own := self.tools(context.session)):
             return run
-        return replace(run, tools=Toolset((*run.tools, *own), absent=run.tools.absent))
+        return msgspec.structs.replace(run, tools=Toolset((*run.tools, *own), absent=run.tools.absent))
 
 
 def bridges_for_agents(section: "GatewaySection") -> "HostBridges":

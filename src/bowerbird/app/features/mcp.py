@@ -6,10 +6,11 @@ or calling them (`protocols/mcp_client`), files of servers (`cli/admin/mcp/serve
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from bowerbird.agent.turn import Found, MoreTools
 from bowerbird.config import Settings
@@ -107,7 +108,7 @@ class SessionMcp(SessionPart):
 
     async def join(self, run: "TurnRun", context: "TurnContext") -> "TurnRun":
         """Let a turn find the servers' tools when it begins."""
-        return replace(run, more_tools=self.servers.for_turn(context.branch))
+        return msgspec.structs.replace(run, more_tools=self.servers.for_turn(context.branch))
 
     async def turn_ended(self, branch_id: str) -> None:
         """End the servers that ran on the branch, so that it can be frozen."""
@@ -120,8 +121,7 @@ class SessionMcp(SessionPart):
             await servers.aclose()
 
 
-@dataclass(frozen=True, slots=True)
-class _Both:
+class _Both(msgspec.Struct, frozen=True):
     """Two clients as one, waited for together."""
 
     first: McpClient

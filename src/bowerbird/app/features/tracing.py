@@ -8,8 +8,9 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.events import Trace
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class TracedRouter:
+class TracedRouter(msgspec.Struct, frozen=True):
     """A router whose tiers are traced: a switch within a turn leaves no gap."""
 
     router: "Router"
@@ -67,11 +67,13 @@ class Traces(SessionPart):
             return run
         traced = await self._tracer(context.session.thread_id, context.turn.turn_id)
         own = run.summaries.model
-        return replace(
+        return msgspec.structs.replace(
             run,
             model=traced(run.model),
             router=None if run.router is None else TracedRouter(run.router, traced),
-            summaries=run.summaries if own is None else replace(run.summaries, model=traced(own)),
+            summaries=run.summaries
+            if own is None
+            else msgspec.structs.replace(run.summaries, model=traced(own)),
         )
 
     async def _tracer(self, thread_id: str, turn_id: str) -> "Callable[[Model], Model]":

@@ -18,8 +18,8 @@ from bowerbird.channels.review.review_faces import ask_discard, ask_flagged, cho
 from bowerbird.channels.review.summary import MOST_FILES, Summary, merge_request, plural, refusal, summary_of
 from bowerbird.core.errors import LandingRefused, SessionError, Stale
 from bowerbird.core.threads import to_thread
-from bowerbird.sessions.review import ToLand
 from bowerbird.sessions.service import SessionService
+from bowerbird.sessions.wishes import ToLand
 from bowerbird.store.channels.cards import CardRow
 
 DIFFERENT = "The changes are different by now, so nothing was done. The new summary is below."

@@ -3,15 +3,14 @@
 Here: what is in them. Not here: asking, writing (`init.py`), what the settings mean.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from bowerbird.core.model_presets import PRESETS
 
 PRIVATE, READABLE = 0o600, 0o644
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
+class Answers(msgspec.Struct, frozen=True):
     """What was asked.
 
     Attributes:
@@ -27,8 +26,7 @@ class Answers:
     host_token: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class NewFile:
+class NewFile(msgspec.Struct, frozen=True):
     """One file; `path` relative to the directory, a directory where `text` is None."""
 
     path: str

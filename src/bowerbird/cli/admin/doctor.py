@@ -10,9 +10,10 @@ import shutil
 import socket
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from bowerbird.cli.terminal.databases import say_other
 from bowerbird.cli.terminal.exits import DONE, FAILED, PARTLY
@@ -32,8 +33,7 @@ _MOST_HIDDEN = 10
 UNBROKEN = 100_000  # cells: a pipe has lines of any length
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(msgspec.Struct, frozen=True):
     """One row: what was looked at, how it stands, what was found, what to do."""
 
     name: str
@@ -51,7 +51,7 @@ def doctor(shell: Shell, *, online: bool, json: bool) -> int:
         if check.state == "broken" or (check.state == "degraded" and worst == "ok"):
             worst = check.state
     if json:
-        data = {"state": worst, "checks": [asdict(check) for check in checks]}
+        data = {"state": worst, "checks": [msgspec.structs.asdict(check) for check in checks]}
         shell.json(data)
     else:
         styles = {"ok": "green", "degraded": "yellow", "broken": "red"}

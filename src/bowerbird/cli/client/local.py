@@ -6,13 +6,15 @@ memory, usage and tools (`local_rest.py`), what commands do with it.
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from bowerbird.cli.client.agent_sessions import AGENT_SESSION, branch_of_agent
 from bowerbird.cli.client.local_rest import LocalRest
-from bowerbird.cli.client.protocol import Fix, News, Preferences, Row
+from bowerbird.cli.client.preferences import Preferences
+from bowerbird.cli.client.protocol import Fix, News, Row
 from bowerbird.cli.terminal.exits import USAGE, CliExit
 from bowerbird.cli.terminal.picking import branch_paths
 from bowerbird.cli.turn.answer import Answer
@@ -21,8 +23,8 @@ from bowerbird.core.forms import decode
 from bowerbird.core.threads import to_thread
 from bowerbird.sessions import shown
 from bowerbird.sessions.live.hub import Published, TurnMark
-from bowerbird.sessions.review import NO_CHECK, CommitWish, ToLand
 from bowerbird.sessions.values import NewSession
+from bowerbird.sessions.wishes import NO_CHECK, CommitWish, ToLand
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
@@ -50,10 +52,7 @@ class LocalClient(LocalRest):
         super().__init__(application, directory)
         self.where = str(directory)
         self.model = model
-        liked = application.loaded.settings.cli
-        self.preferences = Preferences(
-            liked.theme, liked.vi_mode, liked.timeout, application.data_dir / "cli_history", liked.notify
-        )
+        self.preferences = Preferences.of(application.loaded.settings, application.data_dir)
         self._review = self._sessions.review
 
     # ------------------------------------------------------------ which session
@@ -277,8 +276,10 @@ class LocalClient(LocalRest):
 
     async def land(self, thread_id: str, wanted: ToLand, told: "Told | None" = None) -> Row:
         """See `Client`."""
-        commit = wanted.commit and replace(wanted.commit, own_git=True)  # whoever runs this sits here
-        wanted = replace(wanted, commit=commit, own_git=True)
+        commit = wanted.commit and msgspec.structs.replace(
+            wanted.commit, own_git=True
+        )  # whoever runs this sits here
+        wanted = msgspec.structs.replace(wanted, commit=commit, own_git=True)
         return _landing(await self._review.land(thread_id, wanted, actor=DOOR, door=DOOR, told=told))
 
     async def check(self, thread_id: str, begun: Callable[[str], None]) -> Row:

@@ -6,24 +6,24 @@ answers (`local.py`, `server.py`).
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+import msgspec
+
 if TYPE_CHECKING:
+    from bowerbird.cli.client.preferences import Preferences
     from bowerbird.cli.terminal.run_options import RunOptions
     from bowerbird.cli.turn.answer import Answer
     from bowerbird.sessions.inbox.comments import Remark
     from bowerbird.sessions.live.hub import Published
     from bowerbird.sessions.live.landing_watch import Told
-    from bowerbird.sessions.review import ToLand
+    from bowerbird.sessions.wishes import ToLand
 
 Row = dict[str, Any]
 Fix = Literal["retry", "take_back", "give_up"]
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(msgspec.Struct, frozen=True):
     """Something that happened in a session.
 
     Attributes:
@@ -39,17 +39,6 @@ class News:
     usage: "Mapping[str, Any] | None" = None
 
 
-@dataclass(frozen=True, slots=True)
-class Preferences:
-    """What the person at this terminal likes."""
-
-    theme: str = "auto"
-    vi_mode: bool = False
-    timeout_s: float = 1800.0
-    history_file: Path | None = None
-    notify: Literal["auto", "bell", "off"] = "auto"
-
-
 class Client(Protocol):
     """Sessions, their turns and their review; every `thread_id` is whole, see `find`.
 
@@ -62,7 +51,7 @@ class Client(Protocol):
     where: str
     model: str
     is_server: bool
-    preferences: Preferences
+    preferences: "Preferences"
 
     # ------------------------------------------------------------ which session
 
@@ -386,8 +375,7 @@ class Client(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contest:
+class Contest(msgspec.Struct, frozen=True, kw_only=True):
     """A tournament to run: several attempts at one task, judged by commands."""
 
     task: str

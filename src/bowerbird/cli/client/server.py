@@ -8,14 +8,14 @@ import asyncio
 import urllib.parse
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 
 from bowerbird.cli.client.agent_sessions import AGENT_SESSION, branch_of_agent
 from bowerbird.cli.client.pictures import body_of
-from bowerbird.cli.client.protocol import Contest, Fix, News, Preferences, Row
+from bowerbird.cli.client.preferences import Preferences
+from bowerbird.cli.client.protocol import Contest, Fix, News, Row
 from bowerbird.cli.client.server_rest import ServerRest
 from bowerbird.cli.terminal.exits import USAGE, CliExit, Refused
 from bowerbird.cli.terminal.picking import branch_paths
@@ -26,7 +26,7 @@ from bowerbird.core.errors import BowerbirdError, NoPendingRequest, UnknownSessi
 from bowerbird.core.events import LandingProgress, SubagentEnd, SubagentStart
 from bowerbird.core.forms import convert
 from bowerbird.sessions.live.hub import Published, TurnMark
-from bowerbird.sessions.review import NO_CHECK, ToLand
+from bowerbird.sessions.wishes import NO_CHECK, ToLand
 
 if TYPE_CHECKING:
     from bowerbird.cli.client.http import Requests
@@ -260,7 +260,7 @@ class ServerClient(ServerRest):
 
     async def land(self, thread_id: str, wanted: ToLand, told: "Told | None" = None) -> Row:
         """See `Client`; who and from where is what the server knows of us."""
-        body = {name: value for name, value in asdict(wanted).items() if value is not None}
+        body = {name: value for name, value in structs.asdict(wanted).items() if value is not None}
         del body["own_git"]  # whose git runs is the server's to say
         if wanted.commit is not None:
             body["commit"] = {"message": wanted.commit.message, "branch": wanted.commit.branch}
@@ -349,7 +349,7 @@ class ServerClient(ServerRest):
         watching = asyncio.create_task(self._watch_attempts(thread_id, show))
         try:
             place = _place(thread_id, "/attempts")
-            found: Row = await self._requests.ask("POST", place, asdict(wanted))
+            found: Row = await self._requests.ask("POST", place, structs.asdict(wanted))
             while found["state"] == "running":
                 await asyncio.sleep(LOOK_S)
                 found = await self._requests.get(f"{place}/{found['id']}")

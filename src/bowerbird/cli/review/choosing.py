@@ -4,8 +4,9 @@ Here: questions and answers as values. Not here: reading keys, drawing, landing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import msgspec
 
 from bowerbird.cli.review.marking import grade_of
 
@@ -20,8 +21,7 @@ HELP = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(msgspec.Struct, frozen=True):
     """One hunk, or a whole change that has no hunks (binary, mode, deletion, link).
 
     Attributes:
@@ -40,8 +40,7 @@ class Question:
     needs_accept: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """What is to land: whole paths, single hunks, and the flagged paths that were accepted."""
 
     paths: tuple[str, ...] = ()
@@ -54,8 +53,7 @@ class Choice:
         return not self.paths and not self.hunks
 
 
-@dataclass(slots=True)
-class Choosing:
+class Choosing(msgspec.Struct):
     """Walks through the questions; give each `question` an `answer` until it is None.
 
     Example:
@@ -67,7 +65,7 @@ class Choosing:
 
     questions: Sequence[Question]
     _at: int = 0
-    _taken: list[Question] = field(default_factory=list[Question])
+    _taken: list[Question] = msgspec.field(default_factory=list[Question])
 
     @property
     def question(self) -> Question | None:

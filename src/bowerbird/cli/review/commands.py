@@ -32,7 +32,7 @@ from bowerbird.cli.terminal.terminal import Ability
 from bowerbird.cli.terminal.text import harmless, harmless_path, table
 from bowerbird.core.errors import LandingRefused, UnknownSession
 from bowerbird.core.threads import to_thread
-from bowerbird.sessions.review import Commits, CommitWish, ToLand
+from bowerbird.sessions.wishes import Commits, CommitWish, ToLand
 
 _FIXED = {
     "done": "landed",
@@ -190,7 +190,7 @@ def land(
         if json:
             shell.json(_refusal(outcome) if isinstance(outcome, LandingRefused) else outcome)
         else:
-            say_landed(screen, outcome)
+            say_landed(screen, outcome, partial=partial)
         return code_of(outcome)
 
     return with_client(shell, workspace, work)

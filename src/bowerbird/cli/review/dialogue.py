@@ -5,8 +5,9 @@ here: what answers choose (`choosing.py`), landing itself, options of commands.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Protocol, cast
+
+from msgspec.structs import replace
 
 from bowerbird.cli.client.protocol import Client, Row
 from bowerbird.cli.review.choosing import HELP, Answer, Choice, Choosing, Question, questions_of
@@ -18,7 +19,7 @@ from bowerbird.cli.terminal.exits import APPROVAL, DONE, PARTLY, USAGE, CliExit
 from bowerbird.cli.terminal.terminal import Ability, LandingBar
 from bowerbird.cli.terminal.text import harmless, harmless_path, plural, table
 from bowerbird.core.errors import LandingRefused
-from bowerbird.sessions.review import ToLand
+from bowerbird.sessions.wishes import ToLand
 
 MOST_LISTED = 20
 MARKS = {"create": "A", "mkdir": "A", "symlink": "L", "delete": "D", "rmdir": "D", "chmod": "m"}
@@ -220,31 +221,35 @@ async def _answer(screen: Screen, question: Question) -> Answer:
 # ---------------------------------------------------------------- what is said
 
 
-def _way_on(reasons: Sequence[str]) -> str:
+def _way_on(reasons: Sequence[str], *, partial: bool) -> str:
     """Return what lands all the same, and how.
 
+    Args:
+        partial: all but these was asked for already, and there is nothing else.
+
     Example:
-        >>> _way_on(["changed while landing"])
-        'land again; --partial lands the rest'
+        >>> [_way_on(["changed while landing"], partial=partial) for partial in (False, True)]
+        ['land again; --partial lands the rest', 'land again']
     """
     if any(reason.startswith("flagged") for reason in reasons):
-        return "land such a path with --accept PATH, or the others without it with --partial"
+        others = "" if partial else ", or the others without it with --partial"
+        return f"land such a path with --accept PATH{others}"
     if _CONFLICTS.issuperset(reasons):
-        return "--partial lands the rest, --force the agent's version of these, whole; undo gives yours back"
-    if set(reasons) == {"changed while landing"}:
-        return "land again; --partial lands the rest"
-    return "--partial lands the rest"
+        force = "the agent's version of these, whole; undo gives yours back"
+        return f"--force lands {force}" if partial else f"--partial lands the rest, --force {force}"
+    again = ["land again"] if partial or set(reasons) == {"changed while landing"} else []
+    return "; ".join(again if partial else [*again, "--partial lands the rest"])
 
 
-def say_landed(screen: Screen, outcome: Outcome) -> None:
-    """Say what landed, or why nothing did; of nothing, `choose` has said why."""
+def say_landed(screen: Screen, outcome: Outcome, *, partial: bool = False) -> None:
+    """Say what landed, or why nothing did (`partial`: alone); of nothing, `choose` has said why."""
     if outcome is None:
         return
     if isinstance(outcome, LandingRefused):
         screen.warn("nothing landed:", "red")
         _say_refused(screen, outcome.refused)
         if screen.prefix != "/":
-            screen.note(_way_on([row["reason"] for row in outcome.refused]))
+            screen.note(_way_on([row["reason"] for row in outcome.refused], partial=partial))
         return
     landed = plural(files_of(outcome["entries"]), "change")
     made = commit_of(outcome)

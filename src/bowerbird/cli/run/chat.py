@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bowerbird.cli.client.opening import Opening
 from bowerbird.cli.client.protocol import Client, News, Row
 from bowerbird.cli.run.completer import LineCompleter
 from bowerbird.cli.run.custom import CustomCommands
@@ -18,29 +19,30 @@ from bowerbird.cli.run.mentions import BranchNames, attached
 from bowerbird.cli.run.models import ChoosableModels
 from bowerbird.cli.run.own_commands import TypedCommands, remember, run_typed
 from bowerbird.cli.run.prompt_screen import ChatScreen, Leave
+from bowerbird.cli.run.questions import answered
 from bowerbird.cli.run.sessions import changed_files, show_past, status_line
 from bowerbird.cli.run.slash_lines import Command, Fact, Refused, Said, Slash, read_line
 from bowerbird.cli.run.watching import Watch
 from bowerbird.cli.terminal.drawing import MarkdownPainter
-from bowerbird.cli.terminal.exits import DONE, CliExit
+from bowerbird.cli.terminal.exits import DONE, CliExit, why_it_ended
 from bowerbird.cli.terminal.run_options import RunOptions
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.text import cost_line, harmless, one_line, plural, short_path
-from bowerbird.cli.turn.answer import Answer
-from bowerbird.cli.turn.asking import is_early_answer, question_lines, styled_question
-from bowerbird.cli.turn.dialogue import Dialogue
+from bowerbird.cli.turn.asking import is_early_answer
 from bowerbird.cli.turn.painter import TurnPainter
 from bowerbird.cli.turn.story import Story
 from bowerbird.core.errors import BowerbirdError, SessionError
-from bowerbird.core.events import ApprovalRequest
 from bowerbird.core.tasks import Tasks
 
 
-async def chat(shell: Shell, client: Client, options: RunOptions) -> int:
-    """Talk with an agent until the person leaves; everything is kept."""
-    thread_id = None if options.resume is None else await client.session_for(options)
-    talk = Chat(shell, client, options)
-    await talk.open(thread_id)
+async def chat(shell: Shell, opening: Opening, options: RunOptions) -> int:
+    """Talk with an agent until the person leaves; everything is kept.
+
+    A new session's prompt comes before its client is open; one that is resumed begins with what was said.
+    """
+    talk = Chat(shell, opening, options)
+    if options.resume is not None:
+        await talk.open(await (await talk.opened()).session_for(options))
     try:
         await talk.converse()
     finally:
@@ -52,22 +54,24 @@ class Chat:
     """One terminal and the session it talks to; owned by the task that reads lines.
 
     Attributes:
+        client: what a line works with, from the first line on.
         session: as REST shows it, None until the first message makes one.
-        model: what sessions without a model of their own run on.
+        model: what sessions without a model of their own run on. markdown: draws it.
     """
 
-    def __init__(self, shell: Shell, client: Client, options: RunOptions) -> None:
+    client: Client
+
+    def __init__(self, shell: Shell, opening: Opening, options: RunOptions) -> None:
         self.shell = shell
-        self.client = client
         self.options = options
-        self.model = client.model
+        self.model = opening.model
         self.session: Row | None = None
         self.story = Story()
         self.changed: list[str] = []
-        self.names = BranchNames(lambda: client.names(None if self.session is None else self.session["id"]))
-        self.models = ChoosableModels(client)
+        self.names = BranchNames(self._names)
+        self.models = ChoosableModels(self.opened)
         self.custom = CustomCommands(self)
-        liked = client.preferences
+        liked = opening.preferences
         self.screen = ChatScreen(
             shell.terminal,
             history_file=liked.history_file,
@@ -79,9 +83,9 @@ class Chat:
             notify=liked.notify,
         )
         self.screen.status = self._status
-        self.commands = TypedCommands(client, self.screen)
-        self._markdown = MarkdownPainter(colour=shell.terminal.out.colour, theme=liked.theme)
-        self._painter = TurnPainter(self.screen, self.story, self._markdown, quiet=options.quiet)
+        self.commands = TypedCommands(self.screen)
+        self.markdown = MarkdownPainter(colour=shell.terminal.out.colour, theme=liked.theme)
+        self._painter = TurnPainter(self.screen, self.story, self.markdown, quiet=options.quiet)
         self._watch: Watch | None = None
         self._turns: asyncio.Queue[str] = asyncio.Queue()
         self._worker: asyncio.Task[None] | None = None
@@ -90,6 +94,7 @@ class Chat:
         self._queued: dict[str, str] = {}
         self._inbox: dict[str, str] = {}
         self._shown = ""
+        self._opening = opening
         self._context_tokens = 0
         self._background = Tasks("slash commands")
 
@@ -99,29 +104,48 @@ class Chat:
         """Begin with a session, or with one that the first message will make."""
         self.session = None
         self.story = Story()
-        self._painter = TurnPainter(self.screen, self.story, self._markdown, quiet=self.options.quiet)
+        self._painter = TurnPainter(self.screen, self.story, self.markdown, quiet=self.options.quiet)
         await self._end_watch()
         if thread_id is not None:
             await self._use(thread_id)
 
+    async def opened(self) -> Client:
+        """Return the client, once it is open; raises what keeps it from opening."""
+        self.client = await self._opening.client()
+        return self.client
+
+    async def _names(self) -> list[str]:
+        client = await self.opened()
+        return await client.names(None if self.session is None else self.session["id"])
+
+    async def _open_behind_the_prompt(self) -> None:
+        await self.screen.shown.wait()
+        try:
+            await self.opened()
+        except Exception as error:  # whatever it is, nothing can be done here: `converse` raises it
+            raise Leave from error
+        await self.custom.read()
+
     async def converse(self) -> None:
-        """Read lines until the person leaves."""
+        """Read lines until the person leaves; raises what keeps the client from opening."""
         from bowerbird import __version__
 
-        where = harmless(short_path(self.client.where, str(Path.home())))
+        where = harmless(short_path(self._opening.where, str(Path.home())))
         said = [f"bowerbird {__version__}", self.model, where]
         self.screen.line(" · ".join(filter(None, said)), "bold")
         self.screen.line("Changes stay on a branch until you /land them. /help lists commands.", "dim")
         await show_past(self)
-        self._in_background(self.custom.read())
+        self._in_background(self._open_behind_the_prompt())
         with self.screen.held():
             while True:
+                self._opening.refuse()
                 try:
                     line = await self.screen.read()
                     if await self.screen.carried_out(self._line(self.screen.prompt, line)):
                         self._stop_key()
                 except Leave:
                     await self.screen.drained()
+                    self._opening.refuse()
                     return
                 except (BowerbirdError, CliExit) as error:
                     self.screen.line(f"{harmless(str(error))}", "red")
@@ -169,6 +193,7 @@ class Chat:
             if self.screen.mode == "feedback":
                 self.screen.mode = "idle"
             return
+        await self.opened()
         said = self._read(line)
         if isinstance(said, Refused):
             await self.custom.read()  # it may be a file that was written just now
@@ -262,7 +287,7 @@ class Chat:
                 self.screen.line("")
                 self.screen.echo("> ", queued)
             assert self._watch is not None
-            turn = await self._watch.turn(turn_id, self._show, self._ask)
+            turn = await self._watch.turn(turn_id, self._show, lambda request: answered(self, request))
             self._inbox.pop(turn_id, None)
             self.screen.doing("")
             await self.custom.ended(turn_id)
@@ -291,8 +316,8 @@ class Chat:
         if turn["error"]:
             self.screen.line(f"the turn failed: {harmless(str(turn['error'].get('message')))}", "red")
             self.screen.line("/resume tries again from where it stopped", "dim")
-        elif turn["stop_reason"] not in ("end_turn", "plan", "cancelled", None):
-            self.screen.line(f"stopped: {turn['stop_reason']}", "yellow")
+        elif why := why_it_ended(turn["stop_reason"]):
+            self.screen.line(f"stopped: {why}", "yellow")
         window = int(self.session["context_window"])
         count = changed_files(self.session)
         line = cost_line(self.story.usage, context=self.context_tokens, window=window, changed=count)
@@ -361,35 +386,10 @@ class Chat:
             self.screen.question = ""
             self.screen.mode = mode
 
-    async def _ask(self, request: ApprovalRequest) -> Answer | None:
-        self.screen.set_aside()
-        self.screen.notifier.tell(f"{request.kind}: the agent asks")
-        self.screen.line("")
-        if request.kind == "plan":
-            self.screen.line("Plan:", "yellow")
-            self.screen.answer(self._markdown.paint(request.text, self.screen.width))
-            self.screen.line(question_lines(request)[-1], "yellow")
-        else:
-            for text, style in styled_question(request, self.screen.width):
-                self.screen.line(text, style)
-        try:
-            return await self._answered(request)
-        finally:
-            self.screen.notifier.begin()
-            self.screen.give_back()
-
-    async def _answered(self, request: ApprovalRequest) -> Answer | None:
-        dialogue = Dialogue(request)
-        while not self._stopping:
-            line = await self.ask(dialogue.question, dialogue.text)
-            if self._stopping:
-                return None
-            reply = dialogue.reply(line)
-            if isinstance(reply, Answer):
-                return reply
-            for text in reply:
-                self.screen.line(text, "yellow" if len(reply) == 1 else "")
-        return None
+    @property
+    def stopping(self) -> bool:
+        """Whether the turn is being stopped: nobody is asked any more."""
+        return self._stopping
 
     @property
     def current_model(self) -> str:

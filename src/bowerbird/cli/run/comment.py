@@ -5,8 +5,9 @@ Here: reading the place, the message, the turn it starts. Not here: the message'
 """
 
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from bowerbird.cli.client.protocol import Client
 from bowerbird.cli.run.run import run_with
@@ -17,8 +18,7 @@ from bowerbird.cli.terminal.shell import Shell
 _PLACE = re.compile(r"(?P<path>.+):(?P<first>[1-9]\d{0,8})(?:-(?P<last>[1-9]\d{0,8}))?", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Lines of a file; `last` is `first` for one line."""
 
     path: str
@@ -26,8 +26,7 @@ class Place:
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Remark:
+class _Remark(msgspec.Struct, frozen=True):
     path: str
     side: Literal["old", "new"]
     line: int

@@ -6,6 +6,7 @@ Here: which words are offered where. Not here: how names fit (`names.py`), keys 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
@@ -81,3 +82,17 @@ class LineCompleter(Completer):
 
 def _is_command(before: str) -> bool:
     return before.startswith("/") and "\n" not in before
+
+
+def takes_choice(buffer: Buffer) -> bool:
+    """Whether Enter takes the name that is chosen in the menu; a chosen command runs at once."""
+    state = buffer.complete_state
+    chosen = state.current_completion if state is not None else None
+    if chosen is None or not chosen.text.startswith("@"):
+        return False
+    buffer.complete_state = None
+    if chosen.text.endswith("/"):
+        buffer.start_completion(select_first=False)  # what is in the directory
+    else:
+        buffer.insert_text(" ")
+    return True

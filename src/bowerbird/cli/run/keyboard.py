@@ -1,6 +1,6 @@
 """What the prompt of the interactive session reads from: the terminal as it is set, and the lines of before.
 
-Not here: what keys do (`prompt_screen.py`).
+Here: also the keys that need none of the prompt's state. Not here: what the others do (`prompt_screen.py`).
 """
 
 import os
@@ -11,18 +11,29 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from prompt_toolkit.application import Application
+from prompt_toolkit.application.current import set_app
+from prompt_toolkit.filters import Condition, emacs_mode, has_completions, is_searching
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout.processors import TabsProcessor
+from prompt_toolkit.search import stop_search
 
+from bowerbird.cli.run.completer import takes_choice
 from bowerbird.cli.terminal.notifying import GAINED, LOST
 
 # What a terminal says of its focus, as keys that nobody has.
 FOCUSED, ELSEWHERE = Keys.F23, Keys.F24
 _STOPPING_S = 0.1
+ESC_S = 0.5  # Esc alone is a key after this time; before it, Esc and Enter are Alt+Enter
+ESCAPED_S = 0.1  # what a terminal sends for one key comes together
+TABS = TabsProcessor(char1=" ", char2=" ")  # a tab is shown as the space that it takes
+# Where the line is written; while the history is searched, Enter, Esc and Ctrl+C end the search.
+WRITING = ~is_searching
 ANSI_SEQUENCES.update({GAINED: FOCUSED, LOST: ELSEWHERE})
 
 
@@ -37,6 +48,24 @@ class Keyboard(Vt100Input):
         return nullcontext()
 
 
+def bind_lines(keys: KeyBindings) -> None:
+    """Have Enter send, Alt+Enter begin a line, Ctrl+D leave an empty one."""
+
+    @keys.add("enter", filter=WRITING)
+    def accept(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
+        if not takes_choice(event.current_buffer):
+            event.current_buffer.validate_and_handle()
+
+    @keys.add("escape", "enter", filter=WRITING)
+    def newline(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
+        event.current_buffer.insert_text("\n")
+
+    @keys.add("c-d")
+    def leave(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
+        if not event.current_buffer.text:
+            event.app.exit(exception=EOFError)
+
+
 def bind_suspending(
     keys: KeyBindings, lend: Callable[[Callable[[], None]], Coroutine[Any, Any, None]]
 ) -> None:
@@ -48,11 +77,28 @@ def bind_suspending(
 
     def stop() -> None:
         os.kill(0, signal.SIGTSTP)  # the whole job: whoever is piped to it stops as well
-        time.sleep(_STOPPING_S)  # another thread may take the signal: this one must not make the terminal raw yet
+        time.sleep(
+            _STOPPING_S
+        )  # another thread may take the signal: this one must not make the terminal raw yet
 
     @keys.add("c-z")
     def suspend(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
         event.app.create_background_task(lend(stop))
+
+
+def bind_stopping(keys: KeyBindings, runs: Callable[[], bool], stop: Callable[[], None]) -> None:
+    """Have Esc stop what runs, too; with vi's keys it changes the mode, and in a menu it closes that."""
+
+    @keys.add("escape", filter=Condition(runs) & emacs_mode & ~is_searching & ~has_completions)
+    def escape(_event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
+        stop()
+
+
+def end_search(app: Application[Any]) -> None:
+    """Go on with the line, if the history is being searched."""
+    with set_app(app):
+        if app.layout.is_searching:
+            stop_search()
 
 
 def kept_lines(file: Path | None) -> History:

@@ -11,7 +11,8 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from bowerbird.cli.client.protocol import Client, Row
 from bowerbird.cli.run.names import Names
@@ -60,8 +61,7 @@ def mentioned(text: str) -> list[str]:
     return list(dict.fromkeys(quoted or plain for quoted, plain in _MENTION.findall(text)))[:MOST_MENTIONS]
 
 
-@dataclass(frozen=True, slots=True)
-class Attached:
+class Attached(msgspec.Struct, frozen=True):
     """A message with what goes along, and a word about each of these for the person."""
 
     text: str

@@ -4,7 +4,7 @@ Here: the list of one terminal, asked for once, and its lines. Not here: which m
 (`models/offered.py`), changing a session's.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from bowerbird.cli.client.protocol import Client, Row
@@ -17,17 +17,17 @@ class ChoosableModels:
     """The list, which is asked for when it is first needed.
 
     Args:
-        client: whom to ask.
+        client: returns whom to ask.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Callable[[], Awaitable[Client]]) -> None:
         self._client = client
         self._rows: list[Row] | None = None
 
     async def get(self) -> list[Row]:
         """Return the rows of REST, those that settings name first."""
         if self._rows is None:
-            self._rows = await self._client.models()
+            self._rows = await (await self._client()).models()
         return self._rows
 
 

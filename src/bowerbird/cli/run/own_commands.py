@@ -27,8 +27,7 @@ class TypedCommands:
         screen: where output is printed.
     """
 
-    def __init__(self, client: Client, screen: ChatScreen) -> None:
-        self._client = client
+    def __init__(self, screen: ChatScreen) -> None:
         self._screen = screen
         self._outputs: list[str] = []
         self._held: list[str] = []
@@ -64,14 +63,14 @@ class TypedCommands:
         """Begin again: what was attached is in the conversation."""
         self._outputs.clear()
 
-    async def run(self, thread_id: str, command: str) -> None:
-        """Run a command and print what it prints."""
+    async def run(self, client: Client, thread_id: str, command: str) -> None:
+        """Run a command of a session and print what it prints."""
         screen = self._screen
         self._stop = asyncio.Event()
         screen.mode = "running"
         screen.doing(f"! {one_line(command, 60)}")
         try:
-            found = await self._client.run_command(thread_id, command, self._stop)
+            found = await client.run_command(thread_id, command, self._stop)
         finally:
             self._stop = None
             screen.mode = "idle"
@@ -93,7 +92,7 @@ async def run_typed(chat: "Chat", command: str) -> None:
         screen.line("a command has to wait for the end of what runs (Ctrl+C stops it)", "yellow")
         return
     try:
-        await chat.commands.run((await chat.ensure_session())["id"], command)
+        await chat.commands.run(chat.client, (await chat.ensure_session())["id"], command)
         await chat.refresh()
         chat.say_changed()
     except (BowerbirdError, CliExit, OSError) as error:

@@ -18,7 +18,6 @@ from typing import Any, Literal
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import in_terminal, run_in_terminal
-from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.input.vt100 import cooked_mode
@@ -27,7 +26,20 @@ from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 
 from bowerbird.cli.run.completer import LineCompleter
-from bowerbird.cli.run.keyboard import ELSEWHERE, FOCUSED, Keyboard, bind_suspending, kept_lines
+from bowerbird.cli.run.keyboard import (
+    ELSEWHERE,
+    ESC_S,
+    ESCAPED_S,
+    FOCUSED,
+    TABS,
+    WRITING,
+    Keyboard,
+    bind_lines,
+    bind_stopping,
+    bind_suspending,
+    end_search,
+    kept_lines,
+)
 from bowerbird.cli.run.pictures import Pictures
 from bowerbird.cli.terminal.notifying import How, Notifier
 from bowerbird.cli.terminal.terminal import Spinner, Terminal
@@ -54,6 +66,9 @@ class ChatScreen:
         history_file: typed lines are kept here, 0600; None = only in memory.
         on_stop: called for Ctrl+C while a turn runs.
         completer: of what is typed. notify: what tells a person who looks elsewhere.
+
+    Attributes:
+        shown: set once the first prompt is on the screen.
     """
 
     def __init__(
@@ -71,6 +86,7 @@ class ChatScreen:
         self.question = ""
         self.queued: list[str] = []
         self.status: Callable[[], str] = str
+        self.shown = asyncio.Event()
         self._terminal = terminal
         self._on_stop = on_stop
         self._work: asyncio.Future[None] | None = None
@@ -95,6 +111,7 @@ class ChatScreen:
             completer=completer,
             complete_while_typing=False,
             key_bindings=self._keys(),
+            input_processors=[TABS],
             bottom_toolbar=self._toolbar,
             refresh_interval=0.1,
             prompt_continuation=lambda width, _line, _wrapped: " " * max(width - 2, 0) + "… ",
@@ -106,6 +123,7 @@ class ChatScreen:
         buffer.complete_while_typing = Condition(
             lambda: self.mode != "asking" and completer.opens(buffer.document)
         )
+        self._prompt.app.timeoutlen, self._prompt.app.ttimeoutlen = ESC_S, ESCAPED_S
         # A terminal that cannot report its cursor works all the same; a warning would only be in the way.
         self._prompt.app.renderer.cpr_not_supported_callback = None
 
@@ -115,9 +133,13 @@ class ChatScreen:
         self._pressed = 0
         with patch_stdout(raw=True):
             try:  # a signal is ours to take: the prompt's own way loses one that comes while it ends
-                return await self._prompt.prompt_async(pre_run=self.give_back, handle_sigint=False)
+                return await self._prompt.prompt_async(pre_run=self._begins, handle_sigint=False)
             except (EOFError, KeyboardInterrupt):
                 raise Leave from None
+
+    def _begins(self) -> None:
+        self.give_back()
+        asyncio.get_running_loop().call_soon(self.shown.set)  # it is drawn in this step
 
     async def carried_out(self, work: Coroutine[Any, Any, None]) -> bool:
         """Do what a line asks for; return whether Ctrl+C came since it was typed, which is for what it began.
@@ -194,6 +216,7 @@ class ChatScreen:
     def set_aside(self) -> None:
         """Keep what is being typed for after a question: it is no answer to it."""
         buffer = self._prompt.default_buffer
+        end_search(self._prompt.app)
         if self._prompt.app.is_running and buffer.text:
             self._aside = buffer.text
             buffer.reset()
@@ -337,24 +360,11 @@ class ChatScreen:
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
+        bind_lines(keys)
 
-        @keys.add("enter")
-        def accept(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
-            if not _takes_choice(event.current_buffer):
-                event.current_buffer.validate_and_handle()
-
-        @keys.add("escape", "enter")
-        def newline(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
-            event.current_buffer.insert_text("\n")
-
-        @keys.add("c-c")
+        @keys.add("c-c", filter=WRITING)
         def interrupt(_event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
             self._interrupt()
-
-        @keys.add("c-d")
-        def leave(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
-            if not event.current_buffer.text:
-                event.app.exit(exception=EOFError)
 
         @keys.add(FOCUSED, save_before=lambda _: False)
         @keys.add(ELSEWHERE, save_before=lambda _: False)
@@ -363,6 +373,7 @@ class ChatScreen:
 
         self.pictures.bind(keys)
         bind_suspending(keys, self.lend)
+        bind_stopping(keys, lambda: self.mode in ("running", "asking"), self._on_stop)
         return keys
 
     def _raw(self, text: str) -> None:
@@ -383,17 +394,3 @@ class ChatScreen:
         else:
             self.line("Ctrl+C again leaves; so does Ctrl+D.", "dim")
         self._interrupted_at = now
-
-
-def _takes_choice(buffer: Buffer) -> bool:
-    """Whether Enter takes the name that is chosen in the menu; a chosen command runs at once."""
-    state = buffer.complete_state
-    chosen = state.current_completion if state is not None else None
-    if chosen is None or not chosen.text.startswith("@"):
-        return False
-    buffer.complete_state = None
-    if chosen.text.endswith("/"):
-        buffer.start_completion(select_first=False)  # what is in the directory
-    else:
-        buffer.insert_text(" ")
-    return True

@@ -10,7 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bowerbird.cli.client.opening import local_client, names_server, server_client, with_client
+from bowerbird.cli.client.opening import (
+    Opening,
+    local_opening,
+    names_server,
+    server_opening,
+    with_client,
+)
 from bowerbird.cli.client.protocol import Client, Row
 from bowerbird.cli.terminal.exits import APPROVAL, DONE, USAGE, CliExit
 from bowerbird.cli.terminal.run_options import RunOptions, doubt_about
@@ -29,20 +35,17 @@ def run(shell: Shell, **values: Any) -> int:
     if options.prompt is not None and not message_of(options).strip():
         raise CliExit(USAGE, "the message is empty")
     shell.terminal.quiet = options.quiet
-    talks = options.prompt is None and options.attachment is None
+    if options.prompt is None and options.attachment is None:
+        return _talk(shell, options)
 
     async def work(client: Client) -> int:
-        if talks:
-            from bowerbird.cli.run.chat import chat
-
-            return await chat(shell, client, options)
         from bowerbird.cli.run.oneshot import OneShot, who_answers
 
         thread_id = await client.session_for(options)
         shot = OneShot(shell, client, options, who_answers(options))
         return await shot.run(thread_id, lambda: client.send(thread_id, message_of(options)))
 
-    return run_with(shell, options, work, attended=True if talks else None)
+    return run_with(shell, options, work)
 
 
 def init(shell: Shell, **values: Any) -> int:
@@ -57,29 +60,56 @@ def run_with(
     options: RunOptions,
     work: Callable[[Client], Awaitable[int]],
     *,
-    attended: bool | None = None,
     model: str | None = None,
 ) -> int:
     """Run `work` with a client that drives turns: of the directory of `options`, or of a server.
 
     Args:
-        attended: whether a person answers questions; None = as `options` say.
         model: what it runs on; None = as `options` and settings say.
+    """
+    from bowerbird.cli.run.oneshot import who_answers
+
+    async def framed(opening: Opening) -> int:
+        return await work(await opening.client())
+
+    return _opened(shell, options, framed, attended=who_answers(options) is not None, model=model)
+
+
+def _talk(shell: Shell, options: RunOptions) -> int:
+    """Run the interactive session: its prompt is on the screen before the client is open."""
+
+    async def framed(opening: Opening) -> int:
+        from bowerbird.cli.run.chat import chat
+
+        return await chat(shell, opening, options)
+
+    return _opened(shell, options, framed, attended=True)
+
+
+def _opened(
+    shell: Shell,
+    options: RunOptions,
+    work: Callable[[Opening], Awaitable[int]],
+    *,
+    attended: bool,
+    model: str | None = None,
+) -> int:
+    """Run `work` with a client that it opens; what can be refused without one is refused here.
+
+    Args:
+        attended: whether a person answers questions.
     """
     if names_server(shell):
 
         async def there() -> int:
-            async with server_client(shell, talks=True) as client:
-                return await work(client)
+            async with server_opening(shell) as opening:
+                return await work(opening)
 
         return run_async(there)
-    from bowerbird.cli.run.oneshot import who_answers
-
     workspace = directory_of(options.workspace)
     loaded = shell.load(workspace)
     if options.resume is None:
         _settle_doubt(shell, loaded, workspace, options)
-    answers = who_answers(options) is not None if attended is None else attended
 
     async def here() -> int:
         from bowerbird.app import choose_model
@@ -87,8 +117,8 @@ def run_with(
         chosen = choose_model(loaded, model or options.model or loaded.settings.cli.model)
         if chosen.note:
             shell.terminal.note(chosen.note, "yellow")
-        async with local_client(loaded, workspace, model=chosen.name, attended=answers) as client:
-            return await work(client)
+        async with local_opening(loaded, workspace, model=chosen.name, attended=attended) as opening:
+            return await work(opening)
 
     return run_async(here)
 
@@ -117,9 +147,7 @@ def resume(
         if not is_interactive():
             shell.terminal.note('nothing is unfinished here; send a message with: bowerbird --resume=ID "…"')
             return DONE
-        from bowerbird.cli.run.chat import chat
-
-        return run_with(shell, options, lambda client: chat(shell, client, options), attended=True)
+        return _talk(shell, options)
     if last["state"] == "waiting" and ask is None:
         shell.terminal.warn(f"the turn waits for an answer ({last['waiting_for']}); resume it at a terminal")
         return APPROVAL

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 from bowerbird.cli.client.opening import with_client
 from bowerbird.cli.client.protocol import Client, Row
-from bowerbird.cli.review.commands import TerminalScreen
-from bowerbird.cli.review.dialogue import confirmed
 from bowerbird.cli.terminal.drawing import key_parameter
 from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
@@ -25,8 +23,10 @@ if TYPE_CHECKING:
 LONGEST_TITLE = 500
 MOST_FOUND = 100
 ROOM_FOR_PROMPT = 6
-_NARROW = 60  # columns, with which all cells of a list leave nothing for titles
 """Lines of a screen that a transcript leaves: two of the head, the changed files, the prompt, the status."""
+_NARROW = 60  # columns, with which all cells of a list leave nothing for titles
+# A turn that no process drives now, of a terminal that was closed or a server that stopped: `resume` goes on.
+_STATES = {"queued": "unfinished"}
 
 
 def sessions(shell: Shell, *, every: bool, grep: str | None, json: bool, workspace: str | None) -> int:
@@ -73,7 +73,7 @@ def session_row(row: Row, *, every: bool, width: int = 80) -> list[str]:
         width: of the terminal; a narrow one has room for the id, a state that wants somebody, and the title.
     """
     idle = (datetime.now(UTC) - from_iso(row["updated_at"])).total_seconds()
-    status = "asking" if row["pending_approval"] else str(row["status"])
+    status = "asking" if row["pending_approval"] else _STATES.get(row["status"], str(row["status"]))
     if width < _NARROW:
         return [str(row["id"]), "" if status == "done" else status, one_line(row["title"] or "", 80)]
     cells = [str(row["id"]), status, age(idle), money(row["cost"]), plural(row["changed_files"], "file")]
@@ -95,7 +95,8 @@ def show(shell: Shell, *, session: str | None, json: bool, workspace: str | None
         turns = plural(len(await client.turns(thread_id)), "turn")
         model = f" · {found['model']}" if found["model"] else ""
         where = harmless(found["workspace"] or "no directory")
-        terminal.line(f"{found['status']} · {turns} · {money(found['cost'])}{model} · {where}")
+        status = _STATES.get(found["status"], found["status"])
+        terminal.line(f"{status} · {turns} · {money(found['cost'])}{model} · {where}")
         for line in history_lines(await client.messages(thread_id), width=terminal.width):
             terminal.line(line)
         terminal.line(f"{plural(changed_files(found), 'file')} changed on the branch")
@@ -159,6 +160,8 @@ def rename(shell: Shell, *, session: str, title: str) -> int:
 
 def delete(shell: Shell, *, session: str, yes: bool) -> int:
     """Delete a session and its branch; both can be restored for 7 days."""
+    from bowerbird.cli.review.commands import TerminalScreen
+    from bowerbird.cli.review.dialogue import confirmed
 
     async def work(client: Client) -> int:
         thread_id = await client.find(session)

@@ -17,7 +17,7 @@ from bowerbird.cli.terminal.drawing import coloured_diff, diff_lines
 from bowerbird.cli.terminal.pager import show_paged
 from bowerbird.cli.terminal.terminal import Ability, Terminal
 from bowerbird.cli.terminal.text import count, harmless, money, plural, table, wrapped
-from bowerbird.sessions.review import CommitWish, ToLand
+from bowerbird.sessions.wishes import CommitWish, ToLand
 
 if TYPE_CHECKING:
     from bowerbird.cli.run.chat import Chat

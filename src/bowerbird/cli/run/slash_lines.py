@@ -5,7 +5,8 @@ Here: names, arguments, what a typed line is. Not here: what the commands do.
 
 import difflib
 from collections.abc import Collection
-from dataclasses import dataclass
+
+import msgspec
 
 COMMANDS: dict[str, str] = {
     "help": "this list",
@@ -35,37 +36,32 @@ COMMANDS: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(msgspec.Struct, frozen=True):
     """Text for the model."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Slash:
+class Slash(msgspec.Struct, frozen=True):
     """A command for the terminal."""
 
     name: str
     argument: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(msgspec.Struct, frozen=True):
     """A line for the shell, on the branch."""
 
     line: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(msgspec.Struct, frozen=True):
     """Something to remember."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(msgspec.Struct, frozen=True):
     """A line that is neither; nothing is sent."""
 
     message: str

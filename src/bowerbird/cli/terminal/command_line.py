@@ -7,8 +7,9 @@ the options of single commands (`commands_*.py`).
 import difflib
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from bowerbird.cli.terminal.exits import USAGE, CliExit
 
@@ -23,8 +24,7 @@ _VALUED = ("--config", "--env-file", "--data-dir", "--server")
 _PLAIN = ("--no-color",)
 
 
-@dataclass(frozen=True, slots=True)
-class Anywhere:
+class Anywhere(msgspec.Struct, frozen=True):
     """Options that every command takes, before or after its name."""
 
     config: str | None = None
@@ -40,12 +40,11 @@ class Anywhere:
         return {"agent.data_dir": str(Path(self.data_dir).expanduser().absolute())}
 
 
-@dataclass(frozen=True, slots=True)
-class CommandLine:
+class CommandLine(msgspec.Struct, frozen=True):
     """The command and its own arguments."""
 
     anywhere: Anywhere
-    arguments: tuple[str, ...] = field(default=())
+    arguments: tuple[str, ...] = msgspec.field(default=())
 
 
 def read_command_line(arguments: Sequence[str], commands: Collection[str] = COMMANDS) -> CommandLine:

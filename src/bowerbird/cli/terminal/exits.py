@@ -68,6 +68,33 @@ class CliExit(Exception):
         self.message = message
 
 
+_ENDS = {
+    "max_turns": "every model call that it may make is made (--max-turns, agent.max_turns)",
+    "token_budget": "its tokens are used up (agent.max_token_budget)",
+    "budget": "its money is used up (--max-cost, budgets)",
+    "deadline": "its time is over",
+    "stuck": "it repeated the same calls; say what it should do differently",
+    "truncated": "the answer is longer than the model can write",
+    "refused": "the model declined to answer",
+    "disconnected": "nobody was watching it any more",
+    "approval_timeout": "nobody answered its question in time",
+    "crash_loop": "it crashed several times in a row",
+    "output_invalid": "the answer did not have the form that was asked for",
+}
+
+
+def why_it_ended(stop_reason: str | None) -> str:
+    """Return in words why a turn ended early; "" for one that came to its end, or that a person stopped.
+
+    Example:
+        >>> why_it_ended("truncated"), why_it_ended("end_turn")
+        ('the answer is longer than the model can write', '')
+    """
+    if stop_reason in ("end_turn", "plan", "cancelled", "interrupted", None):
+        return ""
+    return _ENDS.get(stop_reason, stop_reason)
+
+
 def code_of_turn(state: str, stop_reason: str | None, *, denied_last: bool = False) -> int:
     """Return the exit code of a one-shot run.
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+import msgspec
+
 from bowerbird.cli.terminal.exits import USAGE, CliExit
 
 if TYPE_CHECKING:
@@ -85,8 +87,7 @@ class RunOptions:
         return "max" if effort == "xhigh" else effort
 
 
-@dataclass(frozen=True, slots=True)
-class Doubt:
+class Doubt(msgspec.Struct, frozen=True):
     """Why a directory should not be worked on without a word; `fatal` = not at all."""
 
     reason: str

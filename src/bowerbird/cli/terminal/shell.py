@@ -9,9 +9,10 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from bowerbird.cli.terminal.command_line import Anywhere
 from bowerbird.cli.terminal.databases import of_server, say_other
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Shell:
+class Shell(msgspec.Struct, frozen=True):
     """The command's surroundings."""
 
     anywhere: Anywhere

@@ -9,8 +9,9 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TextIO
+
+import msgspec
 
 from bowerbird.cli.terminal.text import cut, duration, harmless, how_far, json_text, width_of, wrapped
 from bowerbird.core.events import LandingProgress
@@ -25,8 +26,7 @@ _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _ERASE_LINE = "\r\x1b[2K"
 
 
-@dataclass(frozen=True, slots=True)
-class Ability:
+class Ability(msgspec.Struct, frozen=True):
     """What a stream can show."""
 
     is_terminal: bool
@@ -147,8 +147,7 @@ class Terminal:
             self._status = ""
 
 
-@dataclass(slots=True)
-class Spinner:
+class Spinner(msgspec.Struct):
     """What is being done and for how long; `frame()` is the line to show now."""
 
     action: str

@@ -4,8 +4,9 @@ Here: calls by number, results for `/show N`, what was denied, the context's siz
 drawing (`painter.py`), events of the wire.
 """
 
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+import msgspec
 
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, AssistantStep, ToolIntent, ToolOutcome
 from bowerbird.core.messages import text_of
@@ -16,8 +17,7 @@ _NOBODY = "denied: nobody can answer here"  # as `agent.turn_loop.asking` says i
 MOST_RESULTS = 500  # of a session; older ones are in the journal
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """One tool call: its number in this session, name, arguments."""
 
     number: int
@@ -25,21 +25,20 @@ class Call:
     arguments: dict[str, Any]
 
 
-@dataclass(slots=True)
-class Story:
+class Story(msgspec.Struct):
     """Grows with each event; shared by all turns of one terminal session.
 
     `model` is the one that answered last, as `provider:model`; "" before the first answer.
     """
 
-    calls: dict[str, Call] = field(default_factory=dict[str, Call])
-    results: dict[int, str] = field(default_factory=dict[int, str])
-    diffs: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
-    denied: list[str] = field(default_factory=list[str])
+    calls: dict[str, Call] = msgspec.field(default_factory=dict[str, Call])
+    results: dict[int, str] = msgspec.field(default_factory=dict[int, str])
+    diffs: dict[int, dict[str, Any]] = msgspec.field(default_factory=dict[int, dict[str, Any]])
+    denied: list[str] = msgspec.field(default_factory=list[str])
     context_tokens: int = 0
     model: str = ""
-    usage: Usage = field(default_factory=Usage)
-    total: Usage = field(default_factory=Usage)
+    usage: Usage = msgspec.field(default_factory=Usage)
+    total: Usage = msgspec.field(default_factory=Usage)
     end: TurnMark | None = None
     plan: str = ""
     _numbers: int = 0
@@ -76,7 +75,9 @@ class Story:
         elif isinstance(event, ApprovalAnswer):
             for call, said in event.calls.items():
                 if said.command is not None and (known := self.calls.get(call)) is not None:
-                    self.calls[call] = replace(known, arguments={**known.arguments, "command": said.command})
+                    self.calls[call] = msgspec.structs.replace(
+                        known, arguments={**known.arguments, "command": said.command}
+                    )
         elif isinstance(event, TurnMark) and event.has_stopped and event.stop_reason is not None:
             self.end = event
             self.usage = event.usage or self.usage

@@ -5,7 +5,6 @@ reason, usage. Not here: what the pieces look like on a wire.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -25,23 +24,20 @@ from bowerbird.models.tokens import estimate_request, estimate_text
 MOST_TOKENS = 1_000_000_000  # of one call; what exceeds it is no count, and no database holds every number
 
 
-@dataclass(slots=True)
-class Call:
+class Call(msgspec.Struct):
     """A tool call whose arguments are still coming."""
 
     id: str
     name: str
-    pieces: list[str] = field(default_factory=list[str])
+    pieces: list[str] = msgspec.field(default_factory=list[str])
 
 
-@dataclass(slots=True)
-class _Text:
-    pieces: list[str] = field(default_factory=list[str])
+class _Text(msgspec.Struct):
+    pieces: list[str] = msgspec.field(default_factory=list[str])
 
 
-@dataclass(slots=True)
-class _Thinking:
-    pieces: list[str] = field(default_factory=list[str])
+class _Thinking(msgspec.Struct):
+    pieces: list[str] = msgspec.field(default_factory=list[str])
     signature: str = ""
 
 

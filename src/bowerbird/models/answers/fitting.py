@@ -16,9 +16,10 @@ import math
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, cast
+
+import msgspec
 
 Schema = Mapping[str, Any]
 
@@ -30,8 +31,7 @@ LONGEST_PROBLEM = 500  # characters; a message quotes the value it is about
 _NOTHING = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
+class Fitted(msgspec.Struct, frozen=True):
     """Arguments as a tool gets them.
 
     Attributes:

@@ -11,8 +11,9 @@ never invented.
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, cast
+
+import msgspec
 
 from bowerbird.models.answers.fitting import Fitted, fit_to_schema, json_type
 
@@ -28,8 +29,7 @@ _WORD = re.compile(r"(?<![\w.$-])(True|False|None)(?![\w.$-])")
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 
 
-@dataclass(frozen=True, slots=True)
-class Repaired:
+class Repaired(msgspec.Struct, frozen=True):
     """Decoded arguments.
 
     Attributes:

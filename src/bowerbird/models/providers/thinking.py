@@ -5,8 +5,9 @@ form (`catalog`), reasoning in answers (the wire modules).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, cast
+
+import msgspec
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.model_presets import ThinkingForm
@@ -35,11 +36,10 @@ def parse_effort(text: str, allowed: Sequence[Effort] = EFFORTS) -> Effort:
     return cast("Effort", effort)
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkingFields:
+class ThinkingFields(msgspec.Struct, frozen=True):
     """What a request carries: `body` fields, whether a temperature may stand beside, notes for the trace."""
 
-    body: dict[str, Any] = field(default_factory=dict[str, Any])
+    body: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
     temperature_allowed: bool = True
     notes: tuple[str, ...] = ()
 

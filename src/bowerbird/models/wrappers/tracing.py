@@ -8,7 +8,6 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -104,15 +103,14 @@ class TracingModel:
         self._sink(self._redactor.data(record))
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(msgspec.Struct):
     """One call as it goes."""
 
     seq: int
     began: float
     first: float | None = None
     answered: bool = False
-    text: list[str] = field(default_factory=list[str])
+    text: list[str] = msgspec.field(default_factory=list[str])
 
     def times(self, now: float) -> Record:
         first = None if self.first is None else round((self.first - self.began) * 1000)

@@ -19,7 +19,7 @@ from bowerbird.protocols.mcp_server.ground import McpGround
 from bowerbird.protocols.mcp_server.owned import owned_branch, owned_session
 from bowerbird.protocols.mcp_server.session_tools import DOOR
 from bowerbird.protocols.mcp_server.tool import THREAD, Call, McpTool, Result, output, parameters, text
-from bowerbird.sessions.review import ToLand
+from bowerbird.sessions.wishes import ToLand
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch, Landing

@@ -5,6 +5,8 @@ Here, pure: those values. Not here: asking it (`agent`), the list of its models 
 
 from dataclasses import dataclass, field, replace
 
+import msgspec
+
 from bowerbird.config.sections.agent import ProviderEntry
 from bowerbird.core.model_presets import PRESETS, Preset
 from bowerbird.models.names import preset_of
@@ -89,10 +91,10 @@ def _preset(entry: CatalogueEntry) -> Preset:
         return Preset(entry.name, "ollama", key_needed=False, colon_names=True)
     if known is None:
         sold_as = entry.prices_as[0] if entry.prices_as and entry.prices_as[0] == entry.name else None
-        return replace(
+        return msgspec.structs.replace(
             preset_of(entry.name), key_variable=variable, key_needed=variable is not None, prices_as=sold_as
         )
     if entry.wire == "responses":
-        return replace(known, wire="responses")
+        return msgspec.structs.replace(known, wire="responses")
     # The newer name of the role in which its own models take instructions.
-    return replace(known, system_role="developer") if known.name == "openai" else known
+    return msgspec.structs.replace(known, system_role="developer") if known.name == "openai" else known

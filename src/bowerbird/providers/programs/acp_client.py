@@ -5,9 +5,9 @@ Here: files, terminals, permissions, updates as events. Not here: the order of a
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from acp import RequestError, schema
 
 from bowerbird.core.errors import BowerbirdError
@@ -163,7 +163,7 @@ class BranchClient:
         most = min(max(1, output_byte_limit or _TERMINAL_BYTES), _TERMINAL_BYTES)
         try:
             request = sandbox.request(words, cwd=cwd or "/", timeout=sandbox.longest_s, max_output_bytes=most)
-            request = replace(request, env={**self._attempt.env, **given})
+            request = msgspec.structs.replace(request, env={**self._attempt.env, **given})
             began = sandbox.now()
             running = await sandbox.begin(request, call=new_id("term"))
         except BowerbirdError as error:

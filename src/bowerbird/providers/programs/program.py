@@ -8,8 +8,10 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from bowerbird.core.ids import new_id
 from bowerbird.providers.programs.launching import Launch
@@ -122,7 +124,7 @@ class Program:
             configured_timeout=left,
             max_output_bytes=STDERR_BYTES,
         )
-        request = replace(request, env=launch.env, stdout_fd=stdout, doors=doors)
+        request = msgspec.structs.replace(request, env=launch.env, stdout_fd=stdout, doors=doors)
         self._started_ns = self._sandbox.now()
         try:
             self._command = await self._sandbox.begin(request, call=new_id("agent"), on_output=self._hear)

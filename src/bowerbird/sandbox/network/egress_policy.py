@@ -6,7 +6,8 @@ Not here: sockets (`egress_proxy`).
 
 import ipaddress
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from bowerbird.core.errors import ConfigError
 
@@ -16,8 +17,7 @@ _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One entry: `host`, `*.host`, `host:port` or `*`; without a port 80 and 443."""
 
     host: str
@@ -34,8 +34,7 @@ class Entry:
         return host == self.host
 
 
-@dataclass(frozen=True, slots=True)
-class EgressPolicy:
+class EgressPolicy(msgspec.Struct, frozen=True):
     """The allow-list of one session."""
 
     entries: tuple[Entry, ...]

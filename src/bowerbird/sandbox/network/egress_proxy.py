@@ -11,7 +11,8 @@ import contextlib
 import socket
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+
+import msgspec
 
 from bowerbird.core.addresses import is_public
 from bowerbird.core.events import Egress
@@ -37,8 +38,7 @@ def is_own(address: str) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class ProxyLimits:
+class ProxyLimits(msgspec.Struct, frozen=True):
     """Bounds of one session: open connections at once, bytes in both directions together."""
 
     connections: int = MOST_CONNECTIONS

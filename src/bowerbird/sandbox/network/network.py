@@ -6,9 +6,10 @@ what (`egress_policy`), the proxy (`egress_proxy`), the way from inside to the p
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from bowerbird.core.events import Egress
 from bowerbird.sandbox.inside.bridge import PORT, PROXY_SOCKET
@@ -24,8 +25,7 @@ PROXY_URL = f"http://127.0.0.1:{PORT}"
 _SOCKET = PROXY_SOCKET
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkRules:
+class NetworkRules(msgspec.Struct, frozen=True):
     """What a person allows.
 
     Args:

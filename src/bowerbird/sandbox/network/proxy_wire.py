@@ -6,9 +6,10 @@ begins with. Not here: whether a host is allowed, the plain request itself (`pro
 
 import asyncio
 import struct
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
+
+import msgspec
 
 from bowerbird.sandbox.network.egress_policy import literal, normal_name
 from bowerbird.sandbox.network.proxy_http import Refused, looks_like_http
@@ -22,8 +23,7 @@ _HTTP_PORT, _HTTPS_PORT = 80, 443
 _TLS = b"\x16"
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """What a client asks for; `head` is what it said so far of a plain request."""
 
     kind: Literal["connect", "http", "socks"]
@@ -32,8 +32,7 @@ class Request:
     head: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(msgspec.Struct, frozen=True):
     """What is spoken in a tunnel, and its first bytes."""
 
     kind: Literal["tls", "http", "other"]

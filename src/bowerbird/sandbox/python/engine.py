@@ -6,11 +6,12 @@ a worker (`monty.py`).
 
 import os
 import sys
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from bowerbird.sandbox.python.record import Failure
@@ -35,8 +36,7 @@ MISSING = {
 """What the pinned version lacks, each with a snippet that shows it (SB-47; a test runs them)."""
 
 
-@dataclass(frozen=True, slots=True)
-class PythonLimits:
+class PythonLimits(msgspec.Struct, frozen=True):
     """Limits of one interpreter; seconds and bytes."""
 
     timeout_s: float = 30.0

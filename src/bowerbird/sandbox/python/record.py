@@ -7,8 +7,9 @@ import builtins
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+import msgspec
 
 RESULT_CHARS = 2_000
 _TRACE_FRAMES = 20
@@ -17,8 +18,7 @@ State = Literal["kept", "lost"]
 Engine = Literal["monty", "cpython"]
 
 
-@dataclass(frozen=True, slots=True)
-class PythonRecord:
+class PythonRecord(msgspec.Struct, frozen=True):
     """The record of `run_python_code` and `run_python_file`.
 
     Attributes:
@@ -57,8 +57,7 @@ class PythonRecord:
         return {key: getattr(self, key) for key in keys}
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True):
     """One frame of the snippet: positions from 1, columns in characters.
 
     Attributes:
@@ -75,8 +74,7 @@ class Frame:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """An exception that ended a snippet."""
 
     kind: str
@@ -111,19 +109,19 @@ def explained(failure: Failure) -> Failure:
     for start in _UNSUPPORTED:
         if failure.kind == "NotImplementedError" and message.startswith(start):
             lacking = message.removeprefix(start)
-            return replace(failure, message=f"this interpreter does not support {lacking}")
+            return msgspec.structs.replace(failure, message=f"this interpreter does not support {lacking}")
     if failure.kind == "ModuleNotFoundError":
         why = "this interpreter has its own modules only, no third-party packages and no files of the branch"
-        return replace(failure, message=f"{message}; {why}")
+        return msgspec.structs.replace(failure, message=f"{message}; {why}")
     if message.startswith(_INTERNAL):
         what = message.removeprefix(_INTERNAL)
-        return replace(
+        return msgspec.structs.replace(
             failure, kind="NotImplementedError", message=f"this interpreter cannot do this: {what}"
         )
     if failure.kind in ("PermissionError", "RuntimeError") and any(n in message for n in _NO_ENVIRONMENT):
-        return replace(failure, message="this interpreter has no environment variables")
+        return msgspec.structs.replace(failure, message="this interpreter has no environment variables")
     if _is_lacking(failure):
-        return replace(failure, message=f"{message}; this interpreter lacks it")
+        return msgspec.structs.replace(failure, message=f"{message}; this interpreter lacks it")
     return failure
 
 

@@ -7,8 +7,9 @@ here: the interpreter's package (`monty.py`), which names are kept (`sessions.py
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import Any, Protocol, cast
+
+import msgspec
 
 from bowerbird.sandbox.python.engine import PythonLimits, SnippetFailed
 from bowerbird.sandbox.python.monty import Interpreter
@@ -241,7 +242,7 @@ def raised(error: BaseException) -> Raised:
 def at_original(failure: Failure, snippet: Snippet) -> Failure:
     """Return `failure` with the positions the caller wrote."""
     frames = tuple(f if f.where else snippet.original(f) for f in failure.frames)
-    return replace(failure, frames=frames)
+    return msgspec.structs.replace(failure, frames=frames)
 
 
 def _shown(value: object, snippet: Snippet) -> str | None:

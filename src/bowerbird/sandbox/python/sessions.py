@@ -8,9 +8,10 @@ any database: dumps go through a small port.
 import asyncio
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+import msgspec
 
 from bowerbird.core.atomic import replace_file
 from bowerbird.core.threads import to_thread
@@ -63,11 +64,10 @@ class DumpFiles:
         replace_file(path, dump)
 
 
-@dataclass
-class _Session:
+class _Session(msgspec.Struct):
     """One branch's interpreter; changed only under its lock."""
 
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lock: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
     interpreter: "Interpreter | None" = None
     memory: bytes | None = None  # a dump that waits to be loaded
     known: bool = False  # whether the store was asked
@@ -131,7 +131,7 @@ class PythonSessions:
         session = self._session(branch)
         async with session.lock:
             await self._recall(branch, session, source)
-            limits = replace(self.limits, timeout_s=timeout_s) if timeout_s else self.limits
+            limits = msgspec.structs.replace(self.limits, timeout_s=timeout_s) if timeout_s else self.limits
             await self._evict(branch)
             try:
                 interpreter, state = await self._ready(branch, session, limits)
@@ -141,9 +141,9 @@ class PythonSessions:
                 )
             run = Run(interpreter, limits, files or NoFiles(), self._functions)
             try:
-                return replace(await self._watched(session, run, code, limits), state=state)
+                return msgspec.structs.replace(await self._watched(session, run, code, limits), state=state)
             except _Discarded as discarded:
-                return replace(discarded.record, state="lost")
+                return msgspec.structs.replace(discarded.record, state="lost")
             finally:
                 run.close()
 
@@ -273,7 +273,7 @@ class PythonSessions:
             await _end(session)
             raise
         await _end(session)
-        raise _Discarded(run.failed(replace(failure, message=f"{failure.message}; {_GONE}")))
+        raise _Discarded(run.failed(msgspec.structs.replace(failure, message=f"{failure.message}; {_GONE}")))
 
     async def _dumped(self, session: _Session) -> bytes | None:
         if session.interpreter is None:

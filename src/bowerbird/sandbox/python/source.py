@@ -6,7 +6,8 @@ Not here: running anything.
 """
 
 import ast
-from dataclasses import dataclass, replace
+
+import msgspec
 
 from bowerbird.sandbox.python.record import RESULT_CHARS, Frame
 
@@ -15,8 +16,7 @@ _OPEN = b"(lambda _v: None if _v is None else f'{_v!r}'[:%d])((\n" % (RESULT_CHA
 _CLOSE = b"\n))"
 
 
-@dataclass(frozen=True, slots=True)
-class Snippet:
+class Snippet(msgspec.Struct, frozen=True):
     """Code to feed and how its positions relate to what the caller wrote.
 
     Attributes:
@@ -40,7 +40,7 @@ class Snippet:
         end_line, end_column = self._place(frame.end_line, frame.end_column)
         lines = self.written.split("\n")
         source = lines[line - 1] if 0 < line <= len(lines) else frame.source
-        return replace(
+        return msgspec.structs.replace(
             frame, line=line, column=column, end_line=end_line, end_column=end_column, source=source
         )
 

@@ -3,19 +3,18 @@
 Here: values. Not here: limits (`engine.py`), the interpreter's package (`monty.py`), running (`run.py`).
 """
 
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+
+class Ended(msgspec.Struct, frozen=True):
     """The snippet is through; `value` is that of its last expression."""
 
     value: object
 
 
-@dataclass(frozen=True, slots=True)
-class HostCall:
+class HostCall(msgspec.Struct, frozen=True):
     """The snippet called a function of ours, or asks for a file, the clock, a module."""
 
     id: int
@@ -25,15 +24,13 @@ class HostCall:
     is_os: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NameNeeded:
+class NameNeeded(msgspec.Struct, frozen=True):
     """The snippet uses a name it has not bound."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(msgspec.Struct, frozen=True):
     """Every task of the snippet waits for one of these calls."""
 
     ids: tuple[int, ...]
@@ -42,16 +39,14 @@ class Waiting:
 Step = Ended | HostCall | NameNeeded | Waiting
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedFile:
+class OpenedFile(msgspec.Struct, frozen=True):
     """The answer to `open`: from then on the file is read and written by path."""
 
     path: str
     mode: str
 
 
-@dataclass(frozen=True, slots=True)
-class FileStat:
+class FileStat(msgspec.Struct, frozen=True):
     """The answer to `Path.stat`; `mode` holds type and permissions, `mtime` is in seconds."""
 
     is_dir: bool
@@ -60,8 +55,7 @@ class FileStat:
     mtime: float
 
 
-@dataclass(frozen=True, slots=True)
-class Scanned:
+class Scanned(msgspec.Struct, frozen=True):
     """One entry of the answer to `Path.scan`; `path` is relative to what was scanned."""
 
     path: str
@@ -70,28 +64,24 @@ class Scanned:
     is_symlink: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(msgspec.Struct, frozen=True):
     """A call's result."""
 
     value: object
 
 
-@dataclass(frozen=True, slots=True)
-class Raised:
+class Raised(msgspec.Struct, frozen=True):
     """A call's exception, by a type the snippet can catch."""
 
     kind: str
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Later:
+class Later(msgspec.Struct, frozen=True):
     """The result follows when the snippet waits for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unsupported:
+class Unsupported(msgspec.Struct, frozen=True):
     """The interpreter gives its own refusal."""
 
 

@@ -11,8 +11,9 @@ change in it is the branch's; in the copy tier a few are read where they are.
 import contextlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from bowerbird.sandbox.run.shown_trees import is_below, without
 from bowerbird.sandbox.run.toolchains import may_be_shown, secrets_in
@@ -24,8 +25,7 @@ INSIDE = "/var/cache/bowerbird"
 """Where caches stand for commands in the overlay tier, by their names."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
+class _Kind(msgspec.Struct, frozen=True):
     """A cache.
 
     Attributes:

@@ -5,15 +5,19 @@ cause: a program that is not installed outside either is nobody's setting. Not h
 command, which its record names.
 """
 
+import posixpath
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from bowerbird.sandbox.run.command import exit_code
 from bowerbird.sandbox.run.limits import RunLimits
 from bowerbird.sandbox.run.running import Finished
+from bowerbird.sandbox.run.shown_trees import is_below
 from bowerbird.sandbox.run.status import Tier
+from bowerbird.workspace import ProcessView
 
 _LOOKED_AT = 20_000
 """Characters at the end of an output: failures are said last."""
@@ -40,6 +44,13 @@ _SOCKETS = re.compile(
     r"(?:\bEPERM\b|operation not permitted|\[Errno 1\])",
     re.IGNORECASE,
 )
+# As Python, Node, C programs and Go name a file that is missing.
+_MISSING = re.compile(
+    r"No such file or directory: '(?P<quoted>[^'\n]{1,1000})'"
+    r"|ENOENT[^'\n]{0,200}'(?P<node>[^'\n]{1,1000})'"
+    r"|(?<![^\s:'\"‘’])(?P<plain>[^\s:'\"‘’]{1,1000})['\"’]?: no such file or directory",
+    re.IGNORECASE,
+)
 _SPACE = re.compile(r"no space left on device|ENOSPC|bus error", re.IGNORECASE)
 _TASKS = re.compile(
     r"can't start new thread|fork: (?:retry: )?resource temporarily unavailable|pthread_create.*resource"
@@ -62,19 +73,20 @@ _NO_TRACE = (
 )
 
 
-@dataclass(slots=True)
-class Causes:
+class Causes(msgspec.Struct):
     """Says each cause once; one for each sandbox.
 
     Args:
         shown: whether commands see a path of the host.
-        git_not_shown: says why commands do not see the workspace's repository; "" where they do.
+        view: the branch: which of its paths are hidden, and why commands do not see its repository.
+        root: the branch's path for commands.
     """
 
     limits: RunLimits
     shown: Callable[[str], bool]
-    git_not_shown: Callable[[], str]
-    _told: set[str] = field(default_factory=set[str])
+    view: ProcessView
+    root: str
+    _told: set[str] = msgspec.field(default_factory=set[str])
 
     def notes(self, finished: Finished, tier: Tier, network: str) -> list[str]:
         """Return what to say after a command that failed. Looks for programs on the host's PATH."""
@@ -82,18 +94,34 @@ class Causes:
         if code == 0 or finished.ending.stop is not None:
             return []
         text = finished.output.text[-_LOOKED_AT:]
-        causes = [*_programs(text, self.shown), *_limits(text, code, tier, self.limits)]
+        causes = [*_programs(text, self.shown), *_limits(text, code, tier, self.limits), *self._hidden(text)]
         if tier == "copy" and (_SOCKETS.search(text) or _NAMES.search(text)):
             causes.append(("names", _NO_SOCKETS))
         elif _NAMES.search(text):
             causes.append(("names", _CLOSED if network == "closed" else _LISTED))
         if tier == "copy" and _TRACE.search(text):
             causes.append(("trace", _NO_TRACE))
-        if "not a git repository" in text and (why := self.git_not_shown()):
+        if "not a git repository" in text and (why := self.view.git_not_shown()):
             causes.append(("git", why))
         new = {cause: said for cause, said in causes if cause not in self._told}
         self._told.update(new)
         return list(new.values())
+
+    def _hidden(self, text: str) -> Iterator[tuple[str, str]]:
+        # The rule alone is asked, not the host: an output may name any path.
+        for match in _MISSING.finditer(text):
+            named = next(group for group in match.groups() if group)
+            path = posixpath.normpath(posixpath.join(self.root, named))
+            if not is_below(path, self.root) or not self.view.hides_path(path[len(self.root) :]):
+                continue
+            yield (
+                "hidden",
+                (
+                    f"agents are not shown {named}, which workspace.hide names: it may hold "
+                    "secrets; if it holds none, list it in workspace.show"
+                ),
+            )
+            return
 
 
 def _limits(text: str, code: int, tier: Tier, limits: RunLimits) -> Iterator[tuple[str, str]]:

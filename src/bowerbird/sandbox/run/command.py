@@ -5,7 +5,6 @@ Here: values and pure decisions. Not here: processes.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -56,14 +55,13 @@ class CommandResult(msgspec.Struct, frozen=True):
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CommandRequest:
+class CommandRequest(msgspec.Struct, frozen=True):
     """A checked request; `timeout_s` is within the limits."""
 
     argv: tuple[str, ...]
     cwd: str = "/"
     root: str | None = None  # no link may lead `cwd` out of this directory
-    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    env: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     stdin: bytes = b""
     stdin_fd: int | None = None  # in place of `stdin`; whoever asks closes it after the start
     stdout_fd: int | None = None  # likewise; then only stderr is collected
@@ -75,8 +73,7 @@ class CommandRequest:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(msgspec.Struct, frozen=True):
     """How the process tree ended, before it becomes a record."""
 
     code: int | None = None

@@ -6,9 +6,10 @@ egress proxy, the relay of credentials), the way from the port to the socket (`i
 
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from bowerbird.sandbox.listening import listen
 
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from bowerbird.sandbox.run.warm_sandbox import WarmSandbox
 
 
-@dataclass(frozen=True, slots=True)
-class Door:
+class Door(msgspec.Struct, frozen=True):
     """One port.
 
     Attributes:

@@ -9,8 +9,9 @@ import asyncio
 import contextlib
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 _FRESH_S = 0.01
 _ROOM_S = 1.0
@@ -21,8 +22,7 @@ _ACCOUNTED = ("MemFree", "Buffers", "Cached", "SwapCached", "AnonPages", "KRecla
 _ZFS = Path("/proc/spl/kstat/zfs/arcstats")
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryGauge:
+class MemoryGauge(msgspec.Struct, frozen=True):
     """Bytes: `available` to programs, `shared` in memory files, `kernel` held by the kernel for itself."""
 
     available: int = 0
@@ -30,8 +30,7 @@ class MemoryGauge:
     kernel: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class DiskGauge:
+class DiskGauge(msgspec.Struct, frozen=True):
     """What a file system has left for ordinary users, and below what no command may take it."""
 
     bytes: int

@@ -1,11 +1,11 @@
 """The limits of one command, as plain values (SB-31 … SB-36)."""
 
 import math
-from dataclasses import dataclass
+
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class RunLimits:
+class RunLimits(msgspec.Struct, frozen=True):
     """Limits of every command; see the settings `sandbox.*` of the same names.
 
     Attributes:

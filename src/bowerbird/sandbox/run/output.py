@@ -6,8 +6,9 @@ Here: collecting bytes and cutting them, pure but for the spill file. Not here: 
 import codecs
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 HEAD_SHARE = 0.4
 SPILL_LIMIT = 64 << 20
@@ -15,8 +16,7 @@ LIVE_INTERVAL_S = 0.05
 _LIVE_BUFFER = 64 << 10
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
+class Collected(msgspec.Struct, frozen=True):
     """Output as a record shows it; `spill` is the name of the whole output, None when nothing was cut."""
 
     text: str

@@ -8,8 +8,9 @@ import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
 
 from bowerbird.core.errors import ConfigError
 from bowerbird.sandbox.run.shown_trees import is_below, without
@@ -36,8 +37,7 @@ _OWN_LOOPBACK = "localhost,127.0.0.1,::1"  # servers that tests start inside are
 _SECRET_NAMES = ("*KEY*", "*TOKEN*", "*SECRET*", "*PASSWORD*", "*CREDENTIAL*")
 
 
-@dataclass(frozen=True, slots=True)
-class HostFacts:
+class HostFacts(msgspec.Struct, frozen=True):
     """What of the host matters to a sandbox.
 
     Attributes:
@@ -74,7 +74,7 @@ class HostFacts:
         # An interpreter or an environment that stands in the workspace is the branch's to show.
         trees = [t for t in self.read_only if own is None or t in self.named or not _lies_in(t, own)]
         shown = without(trees, [*kept, *map(Path, self.tools.secrets)], workspaces)
-        return replace(
+        return msgspec.structs.replace(
             self,
             system=system.trees,
             read_only=shown.trees,
@@ -84,7 +84,7 @@ class HostFacts:
 
     def with_tree(self, tree: str) -> "HostFacts":
         """Return these facts with one more directory that commands see, read-only."""
-        return replace(self, read_only=(*self.read_only, tree))
+        return msgspec.structs.replace(self, read_only=(*self.read_only, tree))
 
     def path(self, workspace: Path | None, root: str) -> tuple[str, ...]:
         """Return PATH for a branch that stands at `root`: in the user's order, as far as it is shown. Blocks.
@@ -177,8 +177,7 @@ def _link_target(path: Path) -> str | None:
     return str(path.readlink()) if path.is_symlink() else None
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(msgspec.Struct, frozen=True):
     """Where a branch stands for its commands: its `root` for a `workspace`, their home and temporary files.
 
     Attributes:
@@ -256,8 +255,7 @@ def _language() -> dict[str, str]:
     return said if said.keys() & {"LANG", "LC_ALL"} else {"LANG": "C.UTF-8", **said}
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(msgspec.Struct, frozen=True):
     """Host directories that one branch's sandbox shows, and where the branch stands inside."""
 
     root: str

@@ -10,8 +10,9 @@ import fcntl
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from bowerbird.core.errors import PathEscape, SandboxUnavailable
 from bowerbird.sandbox.run.command import CommandRequest, Ending
@@ -27,8 +28,7 @@ _LAST_BYTES_S = 0.1  # a pipe may still be held by a process that the kernel is 
 _LAST_WORD_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(msgspec.Struct, frozen=True):
     """How a command ended and what it printed.
 
     Attributes:

@@ -8,15 +8,15 @@ choice. Not here: which trees there are (`profile`), how they are shown.
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 _MOST_ENTRIES = 2_000
 """A directory of more entries is left out whole: each of them is a mount or a rule."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(msgspec.Struct, frozen=True):
     """What of some trees is shown.
 
     Attributes:

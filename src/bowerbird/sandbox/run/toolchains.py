@@ -9,9 +9,10 @@ import fnmatch
 import os
 import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from glob import escape, glob
 from pathlib import Path
+
+import msgspec
 
 from bowerbird.core.errors import ConfigError
 from bowerbird.sandbox.run.shown_trees import is_below
@@ -20,8 +21,7 @@ _MOST_ENTRIES, _MOST_TREES, _MOST_UP = 1_000, 256, 5
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
 
-@dataclass(frozen=True, slots=True)
-class _Manager:
+class _Manager(msgspec.Struct, frozen=True):
     """A tool with a place of its own below the home.
 
     Attributes:
@@ -57,8 +57,7 @@ _MANAGERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Prefix:
+class _Prefix(msgspec.Struct, frozen=True):
     """A tool that is known by what lies in its directory: all of `marks`. `shows`: what of it; none = all."""
 
     name: str
@@ -115,8 +114,7 @@ SECRETS = (
 _SECRET_DEPTH = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Toolchains:
+class Toolchains(msgspec.Struct, frozen=True):
     """What commands see of the developer's environment.
 
     Attributes:
@@ -129,13 +127,12 @@ class Toolchains:
     trees: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    env: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     shims: tuple["Shims", ...] = ()
-    user_sites: Mapping[str, str] = field(default_factory=dict[str, str])
+    user_sites: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
-class Shims:
+class Shims(msgspec.Struct, frozen=True):
     """A directory of scripts that ask a version manager which version runs."""
 
     directory: str

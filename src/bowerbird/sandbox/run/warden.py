@@ -3,7 +3,6 @@
 Here: starting it, asking it, closing it. Not here: what is mounted or started.
 """
 
-import dataclasses
 import errno
 import os
 import socket
@@ -11,9 +10,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from bowerbird.core import descriptors
 from bowerbird.core.errors import SandboxUnavailable
@@ -23,8 +23,7 @@ _ANSWER_S = 10.0
 PACKAGE = Path(__file__).parents[1]
 
 
-@dataclass(frozen=True, slots=True)
-class Overlay:
+class Overlay(msgspec.Struct, frozen=True):
     """One kernel overlay: `lower` newest first; `upper` and `work` on one file system.
 
     Attributes:
@@ -39,8 +38,7 @@ class Overlay:
     scratch: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Mounted:
+class Mounted(msgspec.Struct, frozen=True):
     """Two descriptors of one detached mount; whoever holds them closes them."""
 
     attach: int
@@ -70,7 +68,7 @@ class Warden:
         Raises:
             SandboxUnavailable: the kernel refused; names the step and errno.
         """
-        wanted = [dataclasses.asdict(overlay) for overlay in overlays]
+        wanted = [msgspec.structs.asdict(overlay) for overlay in overlays]
         _, fds = self._ask({"op": "mount", "overlays": wanted})
         return [Mounted(fds[n], fds[n + 1]) for n in range(0, len(fds), 2)]
 

@@ -9,8 +9,9 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.threads import to_thread
@@ -31,8 +32,7 @@ _MANY_HOLDERS = 32
 _MOST_HELD = 8 << 20  # bytes in one of them
 
 
-@dataclass(frozen=True, slots=True)
-class DiskPlace:
+class DiskPlace(msgspec.Struct, frozen=True):
     """Where a command writes: `used` counts bytes and entries by name, `directory` is on that file system."""
 
     used: Callable[[], tuple[int, int]]

@@ -7,7 +7,8 @@ command in is the sandbox.
 import os
 import shlex
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 ALLOWED_COMMANDS = (
     "curl", "wget", "python", "python3", "pip", "pip3", "git", "jq", "ffmpeg", "ffprobe", "nano-pdf", "echo",
@@ -20,15 +21,13 @@ _ENV_FLAGS = frozenset(("-", "-i", "-0", "-v", "--ignore-environment", "--null",
 Find = Callable[[str], str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Allowed:
+class Allowed(msgspec.Struct, frozen=True):
     """A command that may run: its words, the first of which is looked up in PATH."""
 
     words: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(msgspec.Struct, frozen=True):
     """A command that may not; nothing ran."""
 
     reason: str

@@ -156,7 +156,7 @@ def _caller_of(row: "TokenRow") -> Caller:
 
 def shown_caller(caller: Caller) -> dict[str, Any]:
     """Return what `/api/auth/me` says of a caller."""
-    said: dict[str, Any] = {"authenticated": True, "role": caller.role}
+    said: dict[str, Any] = {"authenticated": True, "role": caller.role, "user": caller.user_id}
     named = {"email": caller.email, "name": caller.name or caller.user_id, "picture": caller.picture}
     return said | {key: value for key, value in named.items() if value}
 

@@ -40,6 +40,7 @@ class Me(BaseModel):
     name: str | None = None
     picture: str | None = None
     role: str | None = None
+    user: str | None = None
 
 
 class Ticket(BaseModel):

@@ -47,7 +47,7 @@ from bowerbird.server.routes.shapes import (
     RefusedPath,
 )
 from bowerbird.server.routes.turns import Accepted
-from bowerbird.sessions.review import NO_CHECK, CommitWish, ToLand
+from bowerbird.sessions.wishes import NO_CHECK, CommitWish, ToLand
 
 router = APIRouter(prefix="/api", tags=["review"])
 

@@ -9,25 +9,25 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.threads import to_thread
-from bowerbird.subagents.runner import RunCheck
 
 if TYPE_CHECKING:
     from bowerbird.subagents.checks import Check
+    from bowerbird.subagents.runner import RunCheck
     from bowerbird.workspace import Branch
 
 MOST_KEPT = 1_000
 PARALLEL = 2  # a check may be a whole test suite: turns need the machine, too
 
-Checking = Callable[["Branch"], AbstractAsyncContextManager[RunCheck]]
+Checking = Callable[["Branch"], AbstractAsyncContextManager["RunCheck"]]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """One check of a branch.
 
     Attributes:
@@ -62,8 +62,8 @@ async def _ended(begun: Finding, checking: Checking, branch: "Branch") -> Findin
         async with checking(branch) as run:
             check = await run(branch, begun.command)
     except BowerbirdError as error:  # no sandbox here, a branch that is busy or gone
-        return replace(begun, state="unable", error=str(error))
-    return replace(begun, state="passed" if check.passed else "failed", check=check)
+        return msgspec.structs.replace(begun, state="unable", error=str(error))
+    return msgspec.structs.replace(begun, state="passed" if check.passed else "failed", check=check)
 
 
 class LandingChecks:
@@ -122,7 +122,7 @@ class LandingChecks:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _run(self, branch: "Branch", begun: Finding) -> None:
-        found = replace(begun, state="unable", error="the check was ended before it was done")
+        found = msgspec.structs.replace(begun, state="unable", error="the check was ended before it was done")
         try:
             async with self._room:
                 found = await _ended(begun, self._checking, branch)

@@ -5,7 +5,6 @@ here: waking a driver, checking a message's form (`service.py`), SQL (`store`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import msgspec
@@ -49,8 +48,7 @@ TITLE_CHARS = 100
 MAX_IMAGES = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Offered:
+class Offered(msgspec.Struct, frozen=True):
     """An input as a door offers it.
 
     Attributes:
@@ -70,8 +68,7 @@ class Offered:
     turn_kind: str = "user"
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(msgspec.Struct, frozen=True):
     """The receipt, and what the service must do now.
 
     Attributes:

@@ -8,7 +8,6 @@ A message of the journal has no id of its own: read back, it is called after its
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 import msgspec
@@ -77,17 +76,16 @@ def ledger_class(effect: EffectClass, key: str | None) -> LedgerClass:
 # ---------------------------------------------------------------- message ids
 
 
-@dataclass(slots=True)
-class MessageSeqs:
+class MessageSeqs(msgspec.Struct):
     """Which record holds which message, for compactions; owned by one driver.
 
     A driver's are its own over the session's, which only grow: so beginning a turn copies nothing.
     """
 
-    _first: dict[str, int] = field(default_factory=dict[str, int])
-    _last: dict[str, int] = field(default_factory=dict[str, int])
-    _asker: dict[str, str] = field(default_factory=dict[str, str])
-    _name: dict[int, str] = field(default_factory=dict[int, str])
+    _first: dict[str, int] = msgspec.field(default_factory=dict[str, int])
+    _last: dict[str, int] = msgspec.field(default_factory=dict[str, int])
+    _asker: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    _name: dict[int, str] = msgspec.field(default_factory=dict[int, str])
     _under: "MessageSeqs | None" = None
 
     def add(self, event: StepEvent, seq: int) -> None:

@@ -6,7 +6,6 @@ reading records (`store`), deciding about unfinished calls (`resume_decision.py`
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -37,8 +36,7 @@ KEPT_TURNS = 4  # whose records are kept after they are done
 _COMPLETE = ("end_turn", "stop_sequence")
 
 
-@dataclass(frozen=True, slots=True)
-class TurnState:
+class TurnState(msgspec.Struct, frozen=True):
     """Where a turn stands according to its records.
 
     Attributes:
@@ -59,11 +57,11 @@ class TurnState:
 
     is_started: bool = False
     calls: tuple[LedgerCall, ...] = ()
-    answers: dict[str, ApprovalAnswer] = field(default_factory=dict[str, ApprovalAnswer])
+    answers: dict[str, ApprovalAnswer] = msgspec.field(default_factory=dict[str, ApprovalAnswer])
     open_requests: tuple[ApprovalRequest, ...] = ()
-    used: Usage = field(default_factory=Usage)
+    used: Usage = msgspec.field(default_factory=Usage)
     tier: str = ""
-    changes: dict[str, Any] = field(default_factory=dict[str, Any])
+    changes: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
     final: bool = False
     is_tainted: bool = False
     text: str = ""
@@ -73,8 +71,7 @@ class TurnState:
     budget_answer: ApprovalAnswer | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(msgspec.Struct, frozen=True):
     """A session as a driver needs it."""
 
     history: History
@@ -255,7 +252,7 @@ def _ledger_call(
         return call
     seq, intent = intents[call.call]
     said = answers.get(call.call)
-    return replace(
+    return msgspec.structs.replace(
         call,
         ledger_class=ledger_class(intent.effect, intent.key),
         mark=intent.mark,

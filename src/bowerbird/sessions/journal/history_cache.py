@@ -11,7 +11,6 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -29,14 +28,13 @@ MOST_SESSIONS = 32
 MOST_BYTES = 16 << 20  # of records as they are stored, in all sessions that are kept
 
 
-@dataclass(slots=True)
-class _Kept:
+class _Kept(msgspec.Struct):
     """The events of one session up to `last_seq`."""
 
     created_at: str
     last_seq: int = 0
     size: int = 0
-    fold: Fold = field(default_factory=Fold)
+    fold: Fold = msgspec.field(default_factory=Fold)
 
     def add(self, records: Sequence[Record]) -> None:
         """Take the records that follow."""

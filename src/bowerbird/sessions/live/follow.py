@@ -7,6 +7,7 @@ by looking every 250 ms; its live deltas are not seen, the completed message is.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 
 from bowerbird.sessions.journal.events_as_records import events_of
@@ -16,6 +17,11 @@ from bowerbird.store.journal.journal import Record
 from bowerbird.store.store import Store
 
 POLL_S = 0.25
+LATE_S = 3.0
+"""A record of a turn that is shown live here is left to its publisher for so long.
+
+Read from the journal it could overtake pieces of its own message, which have another name there.
+"""
 
 
 async def follow(
@@ -30,25 +36,33 @@ async def follow(
         UnknownSession: there is no such session.
     """
     with live.subscribe(thread_id) as viewer:
-        known = await store.records(thread_id, after=after or 0)
+        known = await store.records(thread_id, after=after or 0, upto=live.head(thread_id))
         cursor = known[-1].seq if known else after or 0
         viewer.skip_to(cursor)  # deltas of a message that the journal has whole by now
         if after is not None:
             for published in _committed(thread_id, known):
                 yield published
+        heard = time.monotonic()
         while True:
+            shown = live.head(thread_id)
             arrived = await _next(viewer)
-            is_news = arrived is None or isinstance(arrived.event, Lagged)
+            is_lagged = arrived is not None and isinstance(arrived.event, Lagged)
             is_live = arrived is not None and arrived.seq is None
-            if arrived is not None and not is_news and (is_live or arrived.seq == cursor + 1):
-                cursor = arrived.seq or cursor
+            if arrived is not None and not is_lagged and (is_live or arrived.seq == cursor + 1):
+                cursor, heard = arrived.seq or cursor, time.monotonic()
                 yield arrived
             elif arrived is None or arrived.seq is None or arrived.seq > cursor:
                 # Another process wrote, or we were too slow: the journal has it all.
-                found = await store.records(thread_id, after=cursor)
+                if arrived is not None:
+                    shown = arrived.seq or live.head(thread_id)
+                elif time.monotonic() - heard > LATE_S:
+                    shown = None
+                found = await store.records(thread_id, after=cursor, upto=shown)
                 for published in _committed(thread_id, found):
                     yield published
                 cursor = found[-1].seq if found else cursor
+                if is_lagged:
+                    viewer.skip_to(cursor)
 
 
 async def _next(viewer: Subscription) -> Published | None:

@@ -13,7 +13,6 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
@@ -206,12 +205,11 @@ class Tap:
             self._ended()
 
 
-@dataclass(slots=True)
-class _UnderWay:
+class _UnderWay(msgspec.Struct):
     """The message that a turn's model is saying: its pieces, not yet joined."""
 
     turn_id: str | None
-    pieces: list[TextLive | ThinkingLive] = field(default_factory=list[TextLive | ThinkingLive])
+    pieces: list[TextLive | ThinkingLive] = msgspec.field(default_factory=list[TextLive | ThinkingLive])
 
     @property
     def message_id(self) -> str:

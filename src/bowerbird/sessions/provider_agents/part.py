@@ -5,7 +5,6 @@ Here: lists, runs and memory for doors; the tools where they are offered. Not he
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -119,7 +118,7 @@ class ProviderAgents(SessionPart):
         """Add the tools to a turn."""
         if not (own := self.tools(context.session)):
             return run
-        return replace(run, tools=Toolset((*run.tools, *own), absent=run.tools.absent))
+        return msgspec.structs.replace(run, tools=Toolset((*run.tools, *own), absent=run.tools.absent))
 
     # ------------------------------------------------------------ life
 

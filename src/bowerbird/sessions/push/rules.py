@@ -4,8 +4,9 @@ Here: those values and that decision. Not here: resolving names (`door.py` conne
 """
 
 import ssl
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+import msgspec
 
 from bowerbird.core.errors import InvalidArgument, ToolError
 from bowerbird.tools.web.net_guard import Guard
@@ -14,8 +15,7 @@ DOOR = "push"
 LONGEST_ENDPOINT = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class PushRules:
+class PushRules(msgspec.Struct, frozen=True):
     """What settings say.
 
     Attributes:

@@ -6,9 +6,9 @@ Here: one such run under its session's lease, and what is recorded of it. Not he
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.core.events import AssistantStep, RunError
@@ -56,8 +56,7 @@ class OtherAgents(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ByOthers:
+class ByOthers(msgspec.Struct, frozen=True):
     """Runs those subagents.
 
     Args:

@@ -5,8 +5,9 @@ Here: their records, diffs and transcripts, merging and discarding one. Not here
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from bowerbird.core.errors import SessionError, TurnRunning, UnknownSession, WorkspaceError
 from bowerbird.core.events import AssistantStep, Injected, ToolOutcome, UserStep
@@ -31,8 +32,7 @@ async def require_quiet(store: Store, thread_id: str) -> None:
         raise TurnRunning("a turn works on this conversation's branch; wait for its end, or cancel it")
 
 
-@dataclass(frozen=True, slots=True)
-class DoorSubagents:
+class DoorSubagents(msgspec.Struct, frozen=True):
     """What doors do with the subagents of sessions.
 
     Args:

@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.agent.delegates import Caller, Delegate, untold
@@ -203,7 +204,7 @@ class Children(SessionPart):
                 await self.tree.stop(child.session)
                 await self.bury(child.session, delete)
                 await delete(child.session)
-                await self.records.put(replace(child, state="discarded"))
+                await self.records.put(msgspec.structs.replace(child, state="discarded"))
 
     def _as_child(self, run: TurnRun, job: Job) -> TurnRun:
         caller, kind = job.caller, job.kind
@@ -214,13 +215,13 @@ class Children(SessionPart):
             looking = frozenset(tool.name for tool in tools if tool.effect in ("read", "plan"))
             policy = replace(policy, role=looking & (policy.role or looking))
         limits = replace(of_a_child(caller.limits, job.seconds), context_window=run.limits.context_window)
-        child = replace(
+        child = msgspec.structs.replace(
             run,
             tools=tools,
             policy=policy,
             mode="normal",
             limits=limits,
-            who=replace(run.who, agent=job.child.name, purpose="subagent"),
+            who=msgspec.structs.replace(run.who, agent=job.child.name, purpose="subagent"),
             sampling=run.sampling.at(self._temperature),
             budget=PurseBudget(job.purse, price_of(job.purse, run.model)),
         )
@@ -233,7 +234,7 @@ class Children(SessionPart):
         guidance = delegation_block(delegation.guidance, run.mode)
         system = run.system() if callable(run.system) else run.system
         tools = run.tools.with_(*self._tools_of(delegation))
-        return replace(run, tools=tools, system=(*system, guidance), delegate=delegation)
+        return msgspec.structs.replace(run, tools=tools, system=(*system, guidance), delegate=delegation)
 
     def _tools_of(self, delegation: Delegate) -> "tuple[Tool, ...]":
         others = self._others is not None and self._others.agents.offered

@@ -10,8 +10,10 @@ their records, so that there is nothing else to keep.
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from bowerbird.agent.limits import Limits
 from bowerbird.agent.policy import Policy
@@ -65,11 +67,10 @@ class Tournament:
         return "failed" if "error" in result else "finished"
 
 
-@dataclass(slots=True)
-class _Running:
+class _Running(msgspec.Struct):
     calls: "Calls"
     task: "asyncio.Task[dict[str, Any]]"
-    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    begun: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
 
 
 class Tournaments(SessionPart):
@@ -206,7 +207,7 @@ class Tournaments(SessionPart):
         try:
             from bowerbird.subagents.tournament import held
 
-            apart = replace(asked, merge="none")
+            apart = msgspec.structs.replace(asked, merge="none")
             result = await held(calls, apart, contest=asked.contest, admitted=lambda _: begun.set())
             if asked.merge == "best" and result.get("winner"):
                 result["merge"] = await self._merged(calls, str(result["winner"]))
@@ -229,5 +230,9 @@ class Tournaments(SessionPart):
         records, caller = self._children.records, calls.caller
         for child in await records.of(caller.session):
             if child.call == caller.call and child.contest is not None:
-                await records.put(replace(child, contest=replace(child.contest, result=result)))
+                await records.put(
+                    msgspec.structs.replace(
+                        child, contest=msgspec.structs.replace(child.contest, result=result)
+                    )
+                )
                 return

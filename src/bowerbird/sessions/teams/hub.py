@@ -7,7 +7,6 @@ teammate's life (`teammate.py`), the tools' calls (`tool_calls.py`), rows and ru
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
@@ -63,12 +62,11 @@ class Drives(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _Told:
+class _Told(msgspec.Struct):
     """How far the viewers of a team were told."""
 
     newest: int
-    statuses: dict[int, str] = field(default_factory=dict[int, str])
+    statuses: dict[int, str] = msgspec.field(default_factory=dict[int, str])
 
 
 class TeamHub:

@@ -6,10 +6,10 @@ Here: which files are written where, after the commits. Not here: their content 
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.core.errors import BowerbirdError
@@ -36,12 +36,11 @@ _log = logging.getLogger(__name__)
 _MOST_KNOWN = 256
 
 
-@dataclass(slots=True)
-class _Known:
+class _Known(msgspec.Struct):
     """What this process has read of a team's mail."""
 
     newest: int = 0
-    boxes: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    boxes: dict[str, bytes] = msgspec.field(default_factory=dict[str, bytes])
 
 
 class TeamCopies:

@@ -344,7 +344,9 @@ class Teams(SessionPart):
             # An attempt that died may have left the branch taken back to before a merge of its time.
             await self.hub.merge_again(lead, context.turn.started_at)
         await self.hub.copy(lead)
-        return replace(run, tools=run.tools.with_(*self._lead_tools), inbox=TeamInbox(self.hub, lead))
+        return msgspec.structs.replace(
+            run, tools=run.tools.with_(*self._lead_tools), inbox=TeamInbox(self.hub, lead)
+        )
 
     async def _as_teammate(self, run: TurnRun, context: TurnContext) -> TurnRun:
         thread = context.session.thread_id
@@ -360,7 +362,7 @@ class Teams(SessionPart):
         # In plan mode it looks and talks; a plan that waits for a person is its lead's to make.
         names = LOOKING if lead.flags.get("enable_plan_mode") else frozenset(TOOLS)
         await self.hub.know(member.lead)
-        return replace(
+        return msgspec.structs.replace(
             run,
             tools=tools,
             more_tools=None,
@@ -369,7 +371,7 @@ class Teams(SessionPart):
             mode="normal",
             sampling=run.sampling.at(self._temperature),
             inbox=inbox,
-            who=replace(
+            who=msgspec.structs.replace(
                 run.who,
                 agent=member.name,
                 purpose="teammate",

@@ -16,7 +16,6 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +53,7 @@ _EVERY = 10_000_000
 _BLOB = re.compile(rb"sha256:([0-9a-f]{64})")
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(msgspec.Struct, frozen=True):
     """What was written."""
 
     sessions: int

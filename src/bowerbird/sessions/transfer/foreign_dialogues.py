@@ -5,7 +5,6 @@ files (`langgraph_checkpoints.py`, `importing.py`), writing rows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 import msgspec
@@ -20,12 +19,11 @@ NOTE = "note"  # kept and shown, never sent to a model
 _NOTHING: dict[str, Any] = {}
 
 
-@dataclass(slots=True)
-class Writer:
+class Writer(msgspec.Struct):
     """Builds the records of one session, turn by turn."""
 
     door: str
-    records: list[Record] = field(default_factory=list[Record])
+    records: list[Record] = msgspec.field(default_factory=list[Record])
     _turn: str | None = None
     _n: int = 0
     _state: str = "done"

@@ -7,7 +7,6 @@ values inside of `checkpoints.db` (`langgraph_checkpoints.py`).
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,8 +28,7 @@ _TASK_WORDS = ("model_tier", "owner", "tz", "catch_up", "notify", "workspace", "
 _TASK_ID = re.compile(r"[0-9a-f]{8}")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One readable entry of a file."""
 
     file: str
@@ -38,8 +36,7 @@ class Entry:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Bad:
+class Bad(msgspec.Struct, frozen=True):
     """One entry that cannot be read."""
 
     file: str
@@ -48,14 +45,13 @@ class Bad:
     raw: str
 
 
-@dataclass(frozen=True, slots=True)
-class Dialogue:
+class Dialogue(msgspec.Struct, frozen=True):
     """One session's records, and what else is known of it."""
 
     file: str
     thread_id: str
     records: list[Record]
-    about: dict[str, Any] = field(default_factory=dict[str, Any])
+    about: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
 
 def read_counters(directory: Path, bad: list[Bad], names: list[str]) -> list[Entry]:

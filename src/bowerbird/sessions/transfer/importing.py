@@ -7,7 +7,6 @@ written in one transaction, so a crash leaves all of it or nothing. Not here: th
 
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +48,10 @@ class FileReport(msgspec.Struct):
     reasons: list[str] = msgspec.field(default_factory=list[str])
 
 
-@dataclass(slots=True)
-class ImportReport:
+class ImportReport(msgspec.Struct):
     """What became of everything."""
 
-    files: list[FileReport] = field(default_factory=list[FileReport])
+    files: list[FileReport] = msgspec.field(default_factory=list[FileReport])
 
     @property
     def exit_code(self) -> int:
@@ -73,8 +71,7 @@ class ImportReport:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(msgspec.Struct, frozen=True):
     """Everything that was read; nothing of it is written yet.
 
     Attributes:

@@ -7,7 +7,6 @@ turning messages into records (`foreign_dialogues.py`).
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
@@ -24,8 +23,7 @@ class Unreadable(Exception):
     """A value or file is not what it should be; says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Thread:
+class Thread(msgspec.Struct, frozen=True):
     """One thread's newest checkpoint: its messages as plain mappings, or why there are none."""
 
     thread_id: str
@@ -147,8 +145,7 @@ def _merged(batches: list[list[Any]]) -> list[Any]:
 # ---------------------------------------------------------------- values
 
 
-@dataclass(frozen=True, slots=True)
-class Foreign:
+class Foreign(msgspec.Struct, frozen=True):
     """A value that named a class; the class is only text here."""
 
     name: str

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, get_args
 
 import msgspec
@@ -117,7 +117,7 @@ class Attempt:
         try:
             verdict = await self._verdict()
             if verdict.stop_reason == "cancelled" and self.was_left():
-                verdict = replace(verdict, stop_reason=DISCONNECTED)
+                verdict = msgspec.structs.replace(verdict, stop_reason=DISCONNECTED)
             if isinstance(verdict, Pause):
                 await self._record_kept()
                 return await self.closer.pause(verdict)
@@ -232,7 +232,7 @@ class Attempt:
             self.budget = StoreBudget(self.context.store, self.turn.turn_id, scopes, run)
             budget = self.budget if budget is None else BothBudgets(budget, self.budget)
         self.may_keep = budget is None
-        return replace(
+        return msgspec.structs.replace(
             run,
             branch=branch,
             history=ready.loaded.history.recent(run.history_turns),
@@ -246,8 +246,8 @@ class Attempt:
             policy=run.policy.approved() if session.auto_approve else run.policy,
             tier=ready.loaded.turn.tier or run.tier,
             stop=self.stop,
-            storage=replace(run.storage, store_blob=blobs.keep, read_blob=blobs.get),
-            who=replace(run.who, session=self.turn.thread_id, turn=self.turn.turn_id),
+            storage=msgspec.structs.replace(run.storage, store_blob=blobs.keep, read_blob=blobs.get),
+            who=msgspec.structs.replace(run.who, session=self.turn.thread_id, turn=self.turn.turn_id),
         )
 
     async def _loop(self, run: TurnRun) -> Done:

@@ -9,8 +9,8 @@ and a row whose key is on record is not given again, whatever happened in betwee
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
+import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.core.errors import BowerbirdError
@@ -50,8 +50,7 @@ DRIVEN_BY_OTHERS = ("subagent", "teammate")  # whoever made them says when they 
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class CommandEnd:
+class CommandEnd(msgspec.Struct, frozen=True):
     """A background command that ended.
 
     Attributes:

@@ -4,7 +4,6 @@ Here: the lease taken, which turn may begin, its first records, its inputs taken
 the lease, what the loop does then.
 """
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -35,8 +34,7 @@ from bowerbird.store.rows.usage import settle_dead
 from bowerbird.store.rows.usage_report import standing_limits
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(msgspec.Struct, frozen=True):
     """A turn as it lies in the database before an attempt."""
 
     session: SessionRow
@@ -45,8 +43,7 @@ class Waiting:
     limits: dict[tuple[str, str], float]
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
+class Begun(msgspec.Struct, frozen=True):
     """An attempt that may go on.
 
     Attributes:
@@ -161,7 +158,7 @@ def taken(
     ):
         release_lease(connection, thread_id, epoch)
         return None
-    waiting = replace(waiting, session=session, turn=first)
+    waiting = msgspec.structs.replace(waiting, session=session, turn=first)
     return _begun(connection, waiting, append, epoch, context.settings)
 
 

@@ -3,7 +3,7 @@
 Here: that one value. Not here: who makes it (`service.py`) or uses it.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from bowerbird.sessions.branches.branches import Branches
 from bowerbird.sessions.delivery.outbox import Outbox
@@ -16,8 +16,7 @@ from bowerbird.sessions.turn_maker import TurnMaker
 from bowerbird.store.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class DriverContext:
+class DriverContext(msgspec.Struct, frozen=True):
     """Shared things of a process's drivers.
 
     Attributes:

@@ -4,7 +4,6 @@ Here: from the loop's `Done` to the turn's state, and the commits of an end and 
 here: freezing the branch, landing, who is told.
 """
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -38,8 +37,7 @@ EndState = Literal["done", "failed", "cancelled", "interrupted"]
 WaitingFor = Literal["approval", "plan", "effect", "budget", "user"]
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(msgspec.Struct, frozen=True):
     """How a turn ended; `stop_reason` in the journal's words."""
 
     state: EndState
@@ -49,8 +47,7 @@ class Ending:
     error: RunError | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(msgspec.Struct, frozen=True):
     """The turn waits for a person; `request` is recorded when nobody asked yet."""
 
     waiting_for: WaitingFor
@@ -59,8 +56,7 @@ class Pause:
     request: NewRecord | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Frozen:
+class Frozen(msgspec.Struct, frozen=True):
     """The branch's state at the end, as rows know it; None in `Ended` when there is no branch.
 
     Attributes:
@@ -75,8 +71,7 @@ class Frozen:
     changed: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(msgspec.Struct, frozen=True):
     """What the end's transaction did: its record, the turn to drive next, and the last step's records."""
 
     record: Record
@@ -188,8 +183,7 @@ def end_turn(
     return Ended(record, following, tuple(steps))
 
 
-@dataclass(frozen=True, slots=True)
-class Paused:
+class Paused(msgspec.Struct, frozen=True):
     """What the commit of a wait did: its request's record, and the turn when it must be driven again."""
 
     record: Record | None

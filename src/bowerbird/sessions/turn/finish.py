@@ -9,9 +9,9 @@ in place when the end is shown; landed parts are the branch's new base and do no
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.core.errors import BowerbirdError, LandingRefused
@@ -56,8 +56,7 @@ WAIT_S = 2.0  # for another process that works on the branch: most are at their 
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class LastStep:
+class LastStep(msgspec.Struct, frozen=True):
     """A turn's last step, recorded together with the end.
 
     Attributes:
@@ -230,7 +229,7 @@ class Closer:
         """Add what others used for the session since its last turn, each use once."""
         for part in self._context.parts:
             used = part.turn_ending(connection, self._turn)
-            ending = ending if used is None else replace(ending, usage=ending.usage + used)
+            ending = ending if used is None else msgspec.structs.replace(ending, usage=ending.usage + used)
         return ending
 
     def _parcels(self, ending: Ending) -> tuple[OutboxRow, ...]:
@@ -270,7 +269,7 @@ class Closer:
         except (BowerbirdError, OSError, ThreadDefect) as error:
             _log.warning("turn %s: its changes were not counted: %s", self._turn.turn_id, error)
             return frozen
-        return replace(frozen, changed=count)
+        return msgspec.structs.replace(frozen, changed=count)
 
     def _publish(self, seq: int | None, event: SessionEvent) -> None:
         turn = self._turn

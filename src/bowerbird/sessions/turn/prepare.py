@@ -7,7 +7,6 @@ the resume decision (`resume_decision.py`), the commits (given as a function).
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -94,8 +93,7 @@ def _outcome(call: LedgerCall, text: str, *, is_unclear: bool) -> ToolOutcome:
     return ToolOutcome(call.call, call.tool, "denied", text, {"error": text})
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(msgspec.Struct, frozen=True):
     """A turn the loop can go on with; `used` counts every earlier attempt.
 
     Attributes:
@@ -105,7 +103,7 @@ class Ready:
     loaded: Loaded
     used: Usage
     sender: dict[str, Any]
-    limits: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
+    limits: dict[tuple[str, str], float] = msgspec.field(default_factory=dict[tuple[str, str], float])
 
 
 async def opened(

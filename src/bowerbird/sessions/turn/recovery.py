@@ -5,7 +5,6 @@ Here: from a loaded turn to a history that the loop can go on with. Not here: th
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
 MAX_LISTED_PATHS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery:
+class Recovery(msgspec.Struct, frozen=True):
     """What must be recorded before the loop goes on.
 
     Attributes:

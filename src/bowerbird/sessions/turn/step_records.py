@@ -3,8 +3,6 @@
 Here: what belongs into the transaction of an event. Not here: committing, fencing, batching.
 """
 
-from dataclasses import dataclass
-
 import msgspec
 
 from bowerbird.core.events import AssistantStep, StepEvent, ToolIntent, ToolOutcome, UsageStep
@@ -13,8 +11,7 @@ from bowerbird.sessions.journal.events_as_records import MessageSeqs, ledger_cla
 from bowerbird.store.journal.journal import Append, Intent, NewRecord, Outcome, UsageRow, encode_body
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
+class Writer(msgspec.Struct, frozen=True):
     """On whose behalf a driver writes: thread, turn, the lease's epoch, and the agent's name."""
 
     thread_id: str

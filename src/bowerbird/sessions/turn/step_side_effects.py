@@ -12,7 +12,6 @@ fence takes the change back with it.
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -67,8 +66,7 @@ GO_AHEAD = "The plan is approved. Carry it out."
 REVISE = "The plan is rejected. Revise it."
 
 
-@dataclass(slots=True)
-class OutcomeChanges:
+class OutcomeChanges(msgspec.Struct):
     """`agent.turn.Changes` over a store, for one attempt at a turn.
 
     Attributes:
@@ -79,7 +77,9 @@ class OutcomeChanges:
     store: Store
     writer: Writer
     recorded: Callable[[ToolOutcome, tuple[Record, ...]], None]
-    _calls: dict[str, asyncio.Task[ToolResult]] = field(default_factory=dict[str, "asyncio.Task[ToolResult]"])
+    _calls: dict[str, asyncio.Task[ToolResult]] = msgspec.field(
+        default_factory=dict[str, "asyncio.Task[ToolResult]"]
+    )
 
     async def run(self, call: str, tool: str, change: Callable[[Any], ToolResult]) -> ToolResult:
         """See `Changes`; whoever is cancelled meanwhile does not take the change back."""

@@ -7,7 +7,6 @@ call goes back (`resume_decision.py`), turns that are driven again (`recovery.py
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -60,7 +59,9 @@ async def without_unrecorded(
             await in_thread(branch.taint, None, f"{_names(kept)}, whose end was not recorded")
         except _FAILED as error:
             _log.warning("branch %s: unrecorded changes were not marked: %s", branch.id, error)
-    return replace(ending, error=msgspec.structs.replace(ending.error, message="; ".join(said)))
+    return msgspec.structs.replace(
+        ending, error=msgspec.structs.replace(ending.error, message="; ".join(said))
+    )
 
 
 def _ledger(batch: Sequence[ToolIntent | ToolOutcome]) -> list[LedgerCall]:

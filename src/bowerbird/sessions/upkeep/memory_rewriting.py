@@ -10,9 +10,9 @@ A failure keeps the old text; the session's next finished turn is the next chanc
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.agent.context.compaction import as_text
@@ -59,8 +59,7 @@ SINCE = "memory_since"
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryRules:
+class MemoryRules(msgspec.Struct, frozen=True):
     """How memory is kept.
 
     Attributes:
@@ -99,7 +98,7 @@ class Remembering(SessionPart):
 
     def watch(self, watched: Callable[[str], bool]) -> None:
         """Ask this from now on whether somebody looks at a session."""
-        self.rules = replace(self.rules, watched=watched)
+        self.rules = msgspec.structs.replace(self.rules, watched=watched)
 
     async def start(self, *, drives_all: bool) -> None:
         """Look for quiet sessions from now on, in a server."""

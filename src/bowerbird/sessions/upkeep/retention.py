@@ -7,10 +7,10 @@ trash of branches is emptied (`workspace`).
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
+import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.core.threads import to_thread
@@ -30,8 +30,7 @@ EVERY_TENTH = 10
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Removed:
+class Removed(msgspec.Struct, frozen=True):
     """What one pass removed."""
 
     rows: int = 0

@@ -4,7 +4,6 @@ Here: listing it, bringing one thing back, emptying it. Not here: throwing away 
 `branches/discard.py`), what goes by itself after its days (`retention.py`).
 """
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
@@ -47,16 +46,14 @@ class Trashed(msgspec.Struct, frozen=True):
     until: str
 
 
-@dataclass(frozen=True, slots=True)
-class Emptied:
+class Emptied(msgspec.Struct, frozen=True):
     """How much went for good."""
 
     sessions: int
     branches: int
 
 
-@dataclass(frozen=True, slots=True)
-class Trash:
+class Trash(msgspec.Struct, frozen=True):
     """The trash of one data directory.
 
     Args:

@@ -14,9 +14,9 @@ import sqlite3
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+import msgspec
 from sqlalchemy import Connection, Engine, Transaction
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, ProgrammingError
 
@@ -35,8 +35,7 @@ _log = logging.getLogger(__name__)
 _OWN_MISTAKES = (IntegrityError, InterfaceError, ProgrammingError, DataError)
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(msgspec.Struct, frozen=True):
     """A change as a function of the connection; it runs once, inside its own savepoint."""
 
     change: Callable[[Connection], Any]

@@ -6,7 +6,6 @@ them back (`reading.py`), what a record's body means (`sessions`), transactions 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -175,17 +174,16 @@ class _Fence(NamedTuple):
     alive: bool | None
 
 
-@dataclass(slots=True)
-class _Rows:
+class _Rows(msgspec.Struct):
     """The rows of a group of appends, by statement."""
 
-    records: list[_Row] = field(default_factory=list[_Row])
-    heads: dict[str, int] = field(default_factory=dict[str, int])
-    grown: dict[str, int] = field(default_factory=dict[str, int])
-    forgotten: list[_Row] = field(default_factory=list[_Row])
-    intents: list[_Row] = field(default_factory=list[_Row])
-    settled: list[_Row] = field(default_factory=list[_Row])
-    usage: list[_Row] = field(default_factory=list[_Row])
+    records: list[_Row] = msgspec.field(default_factory=list[_Row])
+    heads: dict[str, int] = msgspec.field(default_factory=dict[str, int])
+    grown: dict[str, int] = msgspec.field(default_factory=dict[str, int])
+    forgotten: list[_Row] = msgspec.field(default_factory=list[_Row])
+    intents: list[_Row] = msgspec.field(default_factory=list[_Row])
+    settled: list[_Row] = msgspec.field(default_factory=list[_Row])
+    usage: list[_Row] = msgspec.field(default_factory=list[_Row])
 
 
 def append_group(

@@ -5,7 +5,6 @@ Here: records of a session or a turn, in order, gaps and damage named. Not here:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -18,8 +17,7 @@ from bowerbird.store.journal.journal import CORRUPT, VERSION, Record
 from bowerbird.store.sql.tables import journal, sessions
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(msgspec.Struct, frozen=True):
     """Records of one thread with `after` < seq ≤ `upto` (None: no end)."""
 
     thread_id: str

@@ -7,11 +7,11 @@ this machine still lives. Not here: when to do any of it (`sessions/dispatch/dis
 import os
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 from sqlalchemy import Connection, bindparam, select
 
 from bowerbird.core.errors import UnknownSession
@@ -23,8 +23,7 @@ from bowerbird.store.sql.tables import executors, leases, sessions
 _AFTER_OUTAGE_S = 15  # long enough for each driver to renew its own
 
 
-@dataclass(frozen=True, slots=True)
-class Executor:
+class Executor(msgspec.Struct, frozen=True):
     """A process that drives turns.
 
     Attributes:

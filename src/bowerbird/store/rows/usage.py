@@ -5,10 +5,10 @@ here: whether a call fits (`models/budget.py`), prices.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
+import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, bindparam, case, func, or_, select
 
 from bowerbird.store.sql.statements import rows_where
@@ -17,8 +17,7 @@ from bowerbird.store.sql.tables import budgets, reservations, sessions, turns, u
 HELD, SETTLED, RELEASED = "held", "settled", "released"
 
 
-@dataclass(frozen=True, slots=True)
-class MoneyScope:
+class MoneyScope(msgspec.Struct, frozen=True):
     """One limit in USD that a call counts against.
 
     Attributes:
@@ -33,8 +32,7 @@ class MoneyScope:
     limit_usd: float
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(msgspec.Struct, frozen=True):
     """A scope with what is spent and held; `limit_usd` includes what a person added."""
 
     scope: MoneyScope
@@ -43,8 +41,7 @@ class Standing:
     held: float
 
 
-@dataclass(frozen=True, slots=True)
-class TurnUsage:
+class TurnUsage(msgspec.Struct, frozen=True):
     """Totals of a turn's model calls; `cost` None when one of them has no price."""
 
     calls: int

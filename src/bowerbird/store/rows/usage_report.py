@@ -5,9 +5,9 @@ Here: those reads and writes inside a given transaction. Not here: which limits 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
+import msgspec
 from sqlalchemy import ColumnElement, Connection, case, func, select, tuple_
 
 from bowerbird.store.rows.usage import MoneyScope
@@ -86,7 +86,7 @@ def limits_now(connection: Connection, scopes: Sequence[MoneyScope]) -> list[Mon
     for scope in scopes:
         limit = standing.get((scope.scope, scope.key), scope.limit_usd)
         own = standing.get((OWN, scope.key)) if scope.scope == "session" else None
-        fresh.append(replace(scope, limit_usd=limit if own is None else own))
+        fresh.append(msgspec.structs.replace(scope, limit_usd=limit if own is None else own))
     return fresh
 
 

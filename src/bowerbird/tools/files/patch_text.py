@@ -6,7 +6,9 @@ Here: pure work on text and bytes, for `apply_patch`. Not here: branches; writin
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+import msgspec
 
 from bowerbird.core.errors import ToolError
 
@@ -31,13 +33,12 @@ class Hunk:
     new_ends_open: bool = False
 
 
-@dataclass
-class FilePatch:
+class FilePatch(msgspec.Struct):
     """What a patch does to one file; `old` or `new` is None for creation and deletion."""
 
     old: str | None = None
     new: str | None = None
-    hunks: list[Hunk] = field(default_factory=list[Hunk])
+    hunks: list[Hunk] = msgspec.field(default_factory=list[Hunk])
     executable: bool | None = None
     renamed: bool = False
 

@@ -6,8 +6,9 @@ the diff's text (`patch_text.py`).
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from bowerbird.core.errors import BowerbirdError, Exists, NotFound, ToolError, WorkspaceError
 from bowerbird.core.threads import to_thread
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from bowerbird.workspace import Branch
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(msgspec.Struct, frozen=True):
     """One file's change: `before` and `after` are contents, None where there is no file."""
 
     patch: FilePatch

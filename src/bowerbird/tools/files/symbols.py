@@ -5,17 +5,17 @@ A grammar is loaded when a file of its language is first asked for.
 """
 
 import importlib
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
+
+import msgspec
 
 from bowerbird.core.errors import InvalidArgument
 
 SUPPORTED = "Python, JavaScript, TypeScript, Go, Rust, Java, C, C++"
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(msgspec.Struct, frozen=True):
     """One definition, lines counted from 1."""
 
     name: str
@@ -24,8 +24,7 @@ class Symbol:
     end_line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
+class Language(msgspec.Struct, frozen=True):
     """A grammar's module and function, and its nodes that define something: type → kind."""
 
     module: str

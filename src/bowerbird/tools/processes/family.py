@@ -7,8 +7,9 @@ Not here: the tools (`process_tools`), which settings the values come from.
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.events import Injected
@@ -90,8 +91,7 @@ def end_text(run: "BackgroundRun") -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Processes:
+class Processes(msgspec.Struct, frozen=True):
     """What can be done with processes.
 
     Attributes:
@@ -101,7 +101,7 @@ class Processes:
     """
 
     tools: tuple[Tool, ...] = ()
-    absent: Mapping[str, str] = field(default_factory=dict[str, str])
+    absent: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     line: str = ""
     notices: BackgroundNotices | None = None
     status: SandboxStatus | None = None
@@ -151,16 +151,15 @@ def tools_on(host: SandboxHost, settings: ProcessSettings, network: str) -> tupl
     return (*tools, *(cpython_tools(host) if python_unavailable() is not None else ()))
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessSetup:
+class ProcessSetup(msgspec.Struct, frozen=True):
     """Settings of processes for runs of a program: `sandbox` of isolation, `tools` of the tools.
 
     Attributes:
         status: what an earlier run found out about this host, to spare the probe.
     """
 
-    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
-    tools: ProcessSettings = field(default_factory=ProcessSettings)
+    sandbox: SandboxSettings = msgspec.field(default_factory=SandboxSettings)
+    tools: ProcessSettings = msgspec.field(default_factory=ProcessSettings)
     status: SandboxStatus | None = None
 
 

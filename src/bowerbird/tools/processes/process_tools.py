@@ -6,8 +6,9 @@ which settings these values come from.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from bowerbird.core.errors import BowerbirdError, SandboxUnavailable, ToolError
 from bowerbird.core.events import EffectClass
@@ -40,8 +41,7 @@ _PROGRESS_CHARS = 200
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessSettings:
+class ProcessSettings(msgspec.Struct, frozen=True):
     """Times in seconds; `allowed_commands`: names of the only programs that may run, empty = all."""
 
     bash_timeout_s: float = 60.0

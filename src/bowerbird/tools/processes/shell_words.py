@@ -4,9 +4,10 @@ Here: reading a line with a real grammar and naming every command it would run. 
 decisions, and running anything. tree-sitter is loaded at the first line that must be read.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -25,8 +26,7 @@ _MAX_NESTING = 8
 _ASCII = bytes(byte if byte < 0x80 else ord("%") for byte in range(256))
 
 
-@dataclass(frozen=True, slots=True)
-class SimpleCommand:
+class SimpleCommand(msgspec.Struct, frozen=True):
     """One command of a line: its words without quotes; expansions keep their source text.
 
     Args:
@@ -50,8 +50,7 @@ class SimpleCommand:
         return bool(self.words) and self.words[0].rsplit("/", 1)[-1] in _WRAPPERS | _SHELLS
 
 
-@dataclass(frozen=True, slots=True)
-class ShellLine:
+class ShellLine(msgspec.Struct, frozen=True):
     """All simple commands of a line, those in `$(…)`, loops and functions too."""
 
     commands: tuple[SimpleCommand, ...]

@@ -3,9 +3,10 @@
 Here: HTML in, text out, pure and slow: call it in a thread. Not here: fetching.
 """
 
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urljoin, urlsplit
+
+import msgspec
 
 from bowerbird.core.lines import lines_of
 
@@ -42,8 +43,7 @@ def to_markdown(html: bytes, charset: str | None, url: str) -> str:
     return f"# {title}\n\n{text}" if title and title not in text[:300] else text
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
+class SearchResult(msgspec.Struct, frozen=True):
     """One result of a web search."""
 
     title: str

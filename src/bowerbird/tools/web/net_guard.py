@@ -7,8 +7,9 @@ Here: URLs and addresses judged, pure but for name resolution. Not here: connect
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+import msgspec
 
 from bowerbird.core.addresses import is_public
 from bowerbird.core.errors import ToolError
@@ -31,8 +32,7 @@ class AddressRefused(ToolError):
     """The URL, or where its name leads, is not for models; no connection was made."""
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(msgspec.Struct, frozen=True):
     """Decides about every request made for a model.
 
     Attributes:

@@ -9,10 +9,10 @@ import ssl
 import zlib
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from urllib.parse import urljoin
 
 import httpx
+import msgspec
 
 from bowerbird.core.errors import ToolError
 from bowerbird.tools.web.net_guard import AddressRefused, Guard
@@ -29,8 +29,7 @@ class FetchFailed(ToolError):
     """The fetch gave nothing; the message names URL and cause."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(msgspec.Struct, frozen=True):
     """What a fetch gave.
 
     Attributes:

@@ -5,7 +5,6 @@ addresses (`net_guard.py`), HTML (`html_text.py`).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote_plus
 
@@ -31,8 +30,7 @@ _TEXT_TYPES = ("application/json", "application/xml", "application/javascript", 
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
 
 
-@dataclass(frozen=True, slots=True)
-class WebSettings:
+class WebSettings(msgspec.Struct, frozen=True):
     """What the web tools need of the settings.
 
     Attributes:

@@ -5,8 +5,9 @@ Here: the places as callers see them, and the file that a person's decisions mak
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from bowerbird.core.errors import Stale
 from bowerbird.workspace.compare.merge import Planned
@@ -19,8 +20,7 @@ SHOWN_BYTES = 1024 * 1024
 _BY_LINES = ("both_modified", "both_created", "uncertain_base")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Successive lines of a conflicting file; of long ones that nobody changed, only the ends.
 
     Attributes:
@@ -41,8 +41,7 @@ class Place:
         return {name: getattr(self, name) for name in ("kind", "lines", "cut", "base", "ours", "theirs")}
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(msgspec.Struct, frozen=True):
     """A path that cannot land without a decision.
 
     Attributes:

@@ -5,7 +5,9 @@ changes (`tree/changes.py`), which files were renamed (`renames.py`), patch synt
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+import msgspec
 
 from bowerbird.workspace.compare.renames import Rename, renames_of
 from bowerbird.workspace.compare.results import Diff, FileDiff, PathMarks
@@ -140,8 +142,7 @@ def _has_long_line(body: bytes) -> bool:
     return len(body) > LONG_LINE and any(len(line) > LONG_LINE for line in body.split(b"\n"))
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(msgspec.Struct, frozen=True):
     """A change seen by lines.
 
     Attributes:
@@ -180,8 +181,7 @@ def has_nul(data: bytes) -> bool:
     return data.find(b"\0", 0, 8192) >= 0
 
 
-@dataclass(frozen=True, slots=True)
-class PathPatch:
+class PathPatch(msgspec.Struct, frozen=True):
     """The patch of one changed path, made when it is asked for.
 
     Whoever shows patches path by path takes these and never looks for headers in the text of a patch:

@@ -13,9 +13,11 @@ snapshots was merged. That version is the base of the next merge of the path.
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from bowerbird.core.atomic import replace_file
 from bowerbird.workspace.compare.diff import change_hunks
@@ -34,8 +36,7 @@ NamesOf = Callable[[str], Collection[str]]
 _DETAIL_LIMIT = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(msgspec.Struct, frozen=True):
     """One path: the change, the versions it was decided from, the decision."""
 
     change: Change
@@ -49,17 +50,16 @@ class Planned:
         return self.change.path
 
 
-@dataclass(slots=True)
-class MergeReport:
+class MergeReport(msgspec.Struct):
     """What a merge did so far; paths are virtual."""
 
-    written: list[str] = field(default_factory=list[str])
-    deleted: list[str] = field(default_factory=list[str])
-    conflicts: list[str] = field(default_factory=list[str])
-    skipped: list[str] = field(default_factory=list[str])
-    merged: list[str] = field(default_factory=list[str])
-    unknown: list[str] = field(default_factory=list[str])
-    details: dict[str, MergeConflict] = field(default_factory=dict[str, MergeConflict])
+    written: list[str] = msgspec.field(default_factory=list[str])
+    deleted: list[str] = msgspec.field(default_factory=list[str])
+    conflicts: list[str] = msgspec.field(default_factory=list[str])
+    skipped: list[str] = msgspec.field(default_factory=list[str])
+    merged: list[str] = msgspec.field(default_factory=list[str])
+    unknown: list[str] = msgspec.field(default_factory=list[str])
+    details: dict[str, MergeConflict] = msgspec.field(default_factory=dict[str, MergeConflict])
 
     def withheld(self) -> MergeResult:
         """Return the result of a merge that was not carried out."""

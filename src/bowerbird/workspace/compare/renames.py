@@ -10,7 +10,8 @@ where there is more than `_MOST_BYTES` to read only equal bytes count.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from bowerbird.workspace.tree.changes import Change
 from bowerbird.workspace.tree.content import Content
@@ -24,8 +25,7 @@ _COMMON = 16  # deleted files with a line, beyond which it is not followed
 _TRIED = 4  # candidates of a new file that are compared whole
 
 
-@dataclass(frozen=True, slots=True)
-class Rename:
+class Rename(msgspec.Struct, frozen=True):
     """Where a new file was before: the deleted change, and the same lines in percent (100 = equal bytes)."""
 
     source: Change

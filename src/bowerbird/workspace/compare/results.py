@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import msgspec
+
 from bowerbird.workspace.marks.table import Grade
 from bowerbird.workspace.tree.hunks import Hunk
 from bowerbird.workspace.tree.paths import shown
@@ -137,8 +139,7 @@ class FileDiff(PathMarks):
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Folded:
+class Folded(msgspec.Struct, frozen=True):
     """What stays on the branch below one name at the top of the workspace, as one row."""
 
     path: str
@@ -320,8 +321,7 @@ class MergeResult:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(msgspec.Struct, frozen=True):
     """Where a branch was written to, and how many paths went there."""
 
     to: str

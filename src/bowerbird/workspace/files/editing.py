@@ -7,8 +7,9 @@ bytes that are no text. `\\n` in `old` fits `\\r\\n`, and `new` takes the ending
 """
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from bowerbird.core.errors import BinaryFile, InvalidArgument, NoMatch, NotUnique
 from bowerbird.workspace.find.text import Encoding, encoding_of, is_binary, lines_of
@@ -18,8 +19,7 @@ _MOST_LINES_NAMED = 20
 _MOST_COMPARED = 20  # lines of `old` that must fit for a hint; more would cost without telling more
 
 
-@dataclass(frozen=True, slots=True)
-class Edited:
+class Edited(msgspec.Struct, frozen=True):
     """The result: the file's new bytes, how many places, the first one's line (1-based)."""
 
     data: bytes

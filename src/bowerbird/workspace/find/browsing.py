@@ -8,7 +8,8 @@ All calls block; servers run them in a worker thread.
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from bowerbird.core.errors import IsDirectory, NotFound, SpecialFile, WorkspaceError
 from bowerbird.workspace.find.walk import Found, Walker
@@ -19,8 +20,7 @@ from bowerbird.workspace.tree.paths import missing, resolve, shown, shown_path, 
 from bowerbird.workspace.tree.reserved import is_reserved
 
 
-@dataclass(frozen=True, slots=True)
-class FileFacts:
+class FileFacts(msgspec.Struct, frozen=True):
     """One file of a listing.
 
     Attributes:
@@ -33,8 +33,7 @@ class FileFacts:
     changed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OpenFile:
+class OpenFile(msgspec.Struct, frozen=True):
     """A regular file, opened for reading; whoever gets it closes `fd`."""
 
     path: str

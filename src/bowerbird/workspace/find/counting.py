@@ -11,8 +11,9 @@ and when it would see less, it is started again.
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from bowerbird.workspace.find.python_search import PythonSearch
 from bowerbird.workspace.find.ripgrep import Query, Ripgrep, Running, batches, parse_counts
@@ -27,8 +28,7 @@ _FOR_THE_PAGE_S = 1.0
 _FEW_FILES = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """One call of `search_files`; see WS-20 for the fields."""
 
     query: Query

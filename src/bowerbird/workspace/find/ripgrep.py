@@ -18,8 +18,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from bowerbird.core.errors import InvalidPattern
 
@@ -30,8 +31,7 @@ _NOTHING = os.fsencode(os.devnull)  # without any file ripgrep would search wher
 _NO_PCRE2 = ("look-around", "backreferences")
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(msgspec.Struct, frozen=True):
     """What lines are wanted.
 
     Attributes:

@@ -8,8 +8,9 @@ import os
 import stat
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from bowerbird.core.errors import WorkspaceError
 from bowerbird.workspace.tree import presence
@@ -82,12 +83,11 @@ class SearchMemory:
             self._pruned[walk] = pruned
 
 
-@dataclass(slots=True)
-class SortedFiles:
+class SortedFiles(msgspec.Struct):
     """The files of a walk: those to search, and the others with the reason."""
 
-    searched: list[str] = field(default_factory=list[str])
-    skipped: dict[str, str] = field(default_factory=dict[str, str])
+    searched: list[str] = msgspec.field(default_factory=list[str])
+    skipped: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     has_large: bool = False
 
 

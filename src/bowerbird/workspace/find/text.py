@@ -11,8 +11,9 @@ import codecs
 import hashlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
+
+import msgspec
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.workspace.tree.handles import next_data
@@ -28,8 +29,7 @@ _PIECE = 1024 * 1024
 Newline = Literal["lf", "crlf", "mixed", "none"]
 
 
-@dataclass(frozen=True, slots=True)
-class Encoding:
+class Encoding(msgspec.Struct, frozen=True):
     """How a file's bytes are text.
 
     Attributes:

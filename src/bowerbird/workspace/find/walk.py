@@ -9,7 +9,8 @@ directory, its names are taken as they come. Cost is that of `os.walk` plus the 
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from bowerbird.workspace.find.gitignored import ignore_text
 from bowerbird.workspace.tree.descent import Descent
@@ -24,8 +25,7 @@ _IGNORE_NAMES = frozenset(NAMES)
 _NOTHING: Mapping[str, Node] = {}
 
 
-@dataclass(slots=True)
-class Found:
+class Found(msgspec.Struct):
     """What a walk met.
 
     Attributes:
@@ -37,16 +37,15 @@ class Found:
         left_out: how many files that fit were left out by ignore rules.
     """
 
-    files: list[str] = field(default_factory=list[str])
-    links: list[str] = field(default_factory=list[str])
-    layered: dict[str, Entry] = field(default_factory=dict[str, Entry])
-    stats: dict[str, os.stat_result] = field(default_factory=dict[str, os.stat_result])
-    pruned: list[str] = field(default_factory=list[str])
+    files: list[str] = msgspec.field(default_factory=list[str])
+    links: list[str] = msgspec.field(default_factory=list[str])
+    layered: dict[str, Entry] = msgspec.field(default_factory=dict[str, Entry])
+    stats: dict[str, os.stat_result] = msgspec.field(default_factory=dict[str, os.stat_result])
+    pruned: list[str] = msgspec.field(default_factory=list[str])
     left_out: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
+class _Frame(msgspec.Struct, frozen=True):
     """One directory still to be read."""
 
     path: str

@@ -6,7 +6,8 @@ flags (`marks/`), what happened in a git directory (`story.py`).
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from bowerbird.workspace.marks.names import folded_parts
 from bowerbird.workspace.marks.surroundings import GitPlace, Surroundings, around_changes
@@ -37,8 +38,7 @@ def files_of(changes: Sequence[Change]) -> list[Change]:
     return [change for change in changes if not in_git(change.path)]
 
 
-@dataclass(frozen=True, slots=True)
-class Apart:
+class Apart(msgspec.Struct, frozen=True):
     """A branch's changes, each in one of three lists that keep their order.
 
     Attributes:

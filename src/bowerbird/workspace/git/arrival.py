@@ -11,7 +11,6 @@ import os
 import re
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -35,8 +34,7 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 MOVED_ON = "it has moved on in your repository"
 
 
-@dataclass(frozen=True, slots=True)
-class Bringing:
+class Bringing(msgspec.Struct, frozen=True):
     """How history lands.
 
     Attributes:
@@ -48,16 +46,15 @@ class Bringing:
 
     commits: Commits
     session: str
-    rules: HistoryRules = field(default_factory=HistoryRules)
+    rules: HistoryRules = msgspec.field(default_factory=HistoryRules)
     own_git: bool = False
     left: Collection[str] = ()
 
 
-@dataclass(slots=True)
-class _Brought:
-    refs: list[LandedRef] = field(default_factory=list[LandedRef])
-    troubles: list[str] = field(default_factory=list[str])
-    notes: list[str] = field(default_factory=list[str])
+class _Brought(msgspec.Struct):
+    refs: list[LandedRef] = msgspec.field(default_factory=list[LandedRef])
+    troubles: list[str] = msgspec.field(default_factory=list[str])
+    notes: list[str] = msgspec.field(default_factory=list[str])
 
 
 def bring(
@@ -152,7 +149,7 @@ def _bring(
     again = signed(repository, arrived, fetched, Signing(how.rules, how.session, data, how.own_git))
     brought.notes += again.notes
     made_from = {new: old for old, new in again.ids.items()}
-    arrived = [replace(move, new=again.ids.get(str(move.new), move.new)) for move in arrived]
+    arrived = [msgspec.structs.replace(move, new=again.ids.get(str(move.new), move.new)) for move in arrived]
     for move in _kept(Git(repository.git_dir), arrived, how.session, brought):
         kept_as = kept_name(how.session, move.name)
         own = made_from.get(str(move.new))

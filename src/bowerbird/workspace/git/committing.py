@@ -14,8 +14,9 @@ import shutil
 import tempfile
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from bowerbird.core.errors import InvalidArgument, LandingRefused
 from bowerbird.workspace.git.apart import in_git
@@ -35,8 +36,7 @@ DIFFERS = (
 ELSEWHERE = "nothing landed: --commit found no git repository that it can use here: "
 
 
-@dataclass(frozen=True, slots=True)
-class LandedFile:
+class LandedFile(msgspec.Struct, frozen=True):
     """A path of a landing: what stood there, and what stands there afterwards."""
 
     path: str
@@ -44,14 +44,13 @@ class LandedFile:
     after: Side | None
 
 
-@dataclass(slots=True)
-class _Entries:
+class _Entries(msgspec.Struct):
     """Names below the repository's top: read from the files as they land, or told apart beforehand."""
 
-    plain: list[str] = field(default_factory=list[str])
-    committed: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    staged: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    left_out: dict[str, str] = field(default_factory=dict[str, str])
+    plain: list[str] = msgspec.field(default_factory=list[str])
+    committed: dict[str, bytes] = msgspec.field(default_factory=dict[str, bytes])
+    staged: dict[str, bytes] = msgspec.field(default_factory=dict[str, bytes])
+    left_out: dict[str, str] = msgspec.field(default_factory=dict[str, str])
 
     @property
     def names(self) -> list[str]:

@@ -5,9 +5,10 @@ Here: how it stands, the line for `.git/info/exclude`, the mark of a tracked one
 """
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from bowerbird.workspace.git.running import GitFailed
 from bowerbird.workspace.git.users_git import UsersGit
@@ -19,8 +20,7 @@ _MOST_BYTES = 1 << 20
 Standing = Literal["no git", "kept out", "tracked", "free"]
 
 
-@dataclass(frozen=True, slots=True)
-class KeptOut:
+class KeptOut(msgspec.Struct, frozen=True):
     """How a file of a workspace stands with git.
 
     Attributes:

@@ -6,7 +6,6 @@ moving refs (`moving.py`), making them (`arrival.py`).
 
 import shlex
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,8 +20,7 @@ State = Literal["arrived", "moving", "moved", "stays"]
 _NAME = "history.json"
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryRules:
+class HistoryRules(msgspec.Struct, frozen=True):
     """What landings do with commits, from settings.
 
     Attributes:

@@ -9,7 +9,8 @@ Here: those decisions. Not here: landing (`apart.py`, `landed_history.py`), runn
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+import msgspec
 
 from bowerbird.workspace.compare.merge import Planned
 from bowerbird.workspace.git.apart import in_git
@@ -61,7 +62,7 @@ def _clashes(item: Planned) -> bool:
 
 
 def _theirs(item: Planned) -> Planned:
-    return replace(item, decision=Decision("take", item.change.new))
+    return msgspec.structs.replace(item, decision=Decision("take", item.change.new))
 
 
 def _beside(root: str, item: Planned, child: str, ours_of: Callable[[str], Side | None]) -> list[Planned]:
@@ -69,8 +70,8 @@ def _beside(root: str, item: Planned, child: str, ours_of: Callable[[str], Side 
     inner, theirs = _inner(root, item), item.change.new
     if inner.startswith("objects/") and not inner.startswith("objects/info/"):
         keeps = item.decision.action == "take" and theirs is not None
-        return [item if keeps else replace(item, decision=_NOT_TAKEN)]
-    kept = [replace(item, decision=_NOT_TAKEN)]
+        return [item if keeps else msgspec.structs.replace(item, decision=_NOT_TAKEN)]
+    kept = [msgspec.structs.replace(item, decision=_NOT_TAKEN)]
     if inner.startswith(_BESIDE) and theirs is not None and theirs.kind == "file":
         kept.append(_kept_as(_place(root, child, inner), theirs, ours_of))
     return kept

@@ -6,7 +6,8 @@ Not here: commits (`quarantine.py`), what people see of it (`story.py`). No git 
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Set
-from dataclasses import dataclass, field
+
+import msgspec
 
 from bowerbird.workspace.tree.changes import Change
 from bowerbird.workspace.tree.threeway import Side
@@ -21,8 +22,7 @@ Look = Callable[[str], Side | None]
 """What the branch has at a path of a git directory that it did not change."""
 
 
-@dataclass(frozen=True, slots=True)
-class RefMove:
+class RefMove(msgspec.Struct, frozen=True):
     """A ref that the branch changed.
 
     Attributes:
@@ -35,8 +35,7 @@ class RefMove:
     new: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class RefsFound:
+class RefsFound(msgspec.Struct, frozen=True):
     """What of a git directory's refs differs.
 
     Attributes:
@@ -46,12 +45,12 @@ class RefsFound:
         troubles: what could not be understood, for people.
     """
 
-    moves: list[RefMove] = field(default_factory=list[RefMove])
+    moves: list[RefMove] = msgspec.field(default_factory=list[RefMove])
     head: tuple[str | None, str | None] = (None, None)
     start: str | None = None
-    begins: set[str] = field(default_factory=set[str])
-    worktrees: list[str] = field(default_factory=list[str])
-    troubles: list[str] = field(default_factory=list[str])
+    begins: set[str] = msgspec.field(default_factory=set[str])
+    worktrees: list[str] = msgspec.field(default_factory=list[str])
+    troubles: list[str] = msgspec.field(default_factory=list[str])
 
 
 class BranchRefs:

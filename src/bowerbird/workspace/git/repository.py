@@ -7,8 +7,9 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from bowerbird.workspace.git.refs import BranchRefs
 from bowerbird.workspace.git.running import Git, GitFailed
@@ -26,8 +27,7 @@ def is_in_git(directory: Path) -> bool:
     return any(os.path.lexists(place / ".git") for place in (directory, *directory.parents))
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(msgspec.Struct, frozen=True):
     """A git directory of the workspace, and what the branch changed in it.
 
     Attributes:
@@ -43,7 +43,7 @@ class Repository:
     work_tree: Path | None
     is_new: bool
     stack: Stack
-    changed: dict[str, Change] = field(default_factory=dict[str, Change])
+    changed: dict[str, Change] = msgspec.field(default_factory=dict[str, Change])
     elsewhere: Elsewhere | None = None
 
     @property

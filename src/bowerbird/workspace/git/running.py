@@ -12,10 +12,11 @@ import subprocess
 import tempfile
 import threading
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import IO
+
+import msgspec
 
 from bowerbird.core.errors import WorkspaceError
 
@@ -58,8 +59,7 @@ def git_program() -> str | None:
     return shutil.which("git")
 
 
-@dataclass(frozen=True, slots=True)
-class Git:
+class Git(msgspec.Struct, frozen=True):
     """One repository.
 
     Attributes:
@@ -74,7 +74,7 @@ class Git:
 
     def with_time_for(self, size: int) -> "Git":
         """Return the same with time for objects of a size in bytes."""
-        return replace(self, time_limit_s=self.time_limit_s + size / _SLOWEST)
+        return msgspec.structs.replace(self, time_limit_s=self.time_limit_s + size / _SLOWEST)
 
     def run(
         self,

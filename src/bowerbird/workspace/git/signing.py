@@ -15,7 +15,6 @@ import io
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -38,8 +37,7 @@ _PERSON = re.compile(rb"(.*) <(.*)> (\d+) ([+-]\d{4})", re.DOTALL)
 _IDENTITY = re.compile(r".*<(.*)>")
 
 
-@dataclass(frozen=True, slots=True)
-class Signing:
+class Signing(msgspec.Struct, frozen=True):
     """Whether and how commits are signed as they land.
 
     Attributes:
@@ -53,16 +51,14 @@ class Signing:
     own: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Signed:
+class Signed(msgspec.Struct, frozen=True):
     """What became of objects, by id, and what people are told of it."""
 
-    ids: Mapping[str, str] = field(default_factory=dict[str, str])
+    ids: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Commit:
+class _Commit(msgspec.Struct, frozen=True):
     id: str
     header: Mapping[bytes, bytes]
     parents: tuple[str, ...]

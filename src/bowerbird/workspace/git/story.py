@@ -5,9 +5,10 @@ anything into the user's repository (`arrival.py`).
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
+
+import msgspec
 
 from bowerbird.workspace.git.apart import apart
 from bowerbird.workspace.git.landed_history import MOST_BYTES
@@ -28,16 +29,14 @@ _MOST_NAMED = 10
 RefChange = Literal["created", "moved", "rewritten", "deleted"]
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(msgspec.Struct, frozen=True):
     """A commit as a line: its short id and its subject."""
 
     id: str
     subject: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefStory:
+class RefStory(msgspec.Struct, frozen=True, kw_only=True):
     """One ref that the branch changed.
 
     Attributes:
@@ -69,8 +68,7 @@ class RefStory:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettingStory:
+class SettingStory(msgspec.Struct, frozen=True, kw_only=True):
     """Something that git runs or obeys and the branch changed: lands only when accepted by name."""
 
     path: str
@@ -82,8 +80,7 @@ class SettingStory:
         return {"path": self.path, "change": self.change, "reasons": list(self.reasons)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepositoryStory:
+class RepositoryStory(msgspec.Struct, frozen=True, kw_only=True):
     """What happened in one git directory.
 
     Attributes:
@@ -115,8 +112,7 @@ class RepositoryStory:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class GitStory:
+class GitStory(msgspec.Struct, frozen=True):
     """What happened in git on a branch; empty when nothing did that anybody should see."""
 
     repositories: tuple[RepositoryStory, ...] = ()
@@ -126,8 +122,7 @@ class GitStory:
         return [repository.record() for repository in self.repositories]
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(msgspec.Struct, frozen=True):
     """One repository with what was found in it, for whoever brings it in.
 
     Attributes:
@@ -136,7 +131,7 @@ class Told:
 
     repository: Repository
     story: RepositoryStory
-    found: RefsFound = field(default_factory=RefsFound)
+    found: RefsFound = msgspec.field(default_factory=RefsFound)
     moves: tuple[RefMove, ...] = ()
 
 
@@ -166,7 +161,12 @@ def story_of(
         known = (landed or {}).get(repository.root, {})
         one = _told(repository, lines, place, known)
         told.append(
-            replace(one, story=replace(one.story, troubles=(*one.story.troubles, *_staying(told_only))))
+            msgspec.structs.replace(
+                one,
+                story=msgspec.structs.replace(
+                    one.story, troubles=(*one.story.troubles, *_staying(told_only))
+                ),
+            )
         )
     return GitStory(tuple(one.story for one in told if _says_something(one.story))), told
 
@@ -250,7 +250,7 @@ def _ref_stories(
         plain = _plain(move, landed)
         known = alike.get((move.old, move.new))
         if known is not None and not move.name.startswith("stash/"):
-            stories.append(replace(known, ref=move.name, landed=plain.landed))
+            stories.append(msgspec.structs.replace(known, ref=move.name, landed=plain.landed))
             continue
         if len(alike) >= MOST_TOLD:
             stories.append(plain)

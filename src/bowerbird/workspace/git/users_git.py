@@ -9,8 +9,9 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from bowerbird.workspace.git.running import GitFailed, git_program
 
@@ -35,8 +36,7 @@ _NO_PROGRAMS = tuple(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class UsersGit:
+class UsersGit(msgspec.Struct, frozen=True):
     """Git in a directory of the user's.
 
     Attributes:

@@ -11,7 +11,7 @@ need stay on disk beside a `<n>.kept` mark.
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import msgspec
@@ -84,7 +84,7 @@ class History:
             return self.snapshot_before_changes()
         top = layers[-1]
         if top.snapshot is None:
-            top = replace(top, snapshot=new_id("s"), turn=turn or top.turn)
+            top = msgspec.structs.replace(top, snapshot=new_id("s"), turn=turn or top.turn)
             self._manifest.update(layers=(*layers[:-1], top))
         if live and top.snapshot not in self._live():
             extra = {**self._manifest.value.extra, "live": sorted({*self._live(), str(top.snapshot)})}

@@ -12,9 +12,10 @@ snapshots or forks need stay on disk beside a `<n>.kept` mark, their records in
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from bowerbird.core.atomic import replace_file
 from bowerbird.core.timestamps import now_iso
@@ -214,7 +215,7 @@ class LayerShelf:
         builder = self._builder(last.n)
         builder.add_tree(tree)
         if covered:
-            rows = [asdict(record) for record in group[:-1]]
+            rows = [record.to_json() for record in group[:-1]]
             replace_file(self.directory / f"{last.n}.covered.json", json.dumps(rows).encode())
         built = builder.finish()
         # From here on the newest layer alone says what the group says: nothing shows of the swap.
@@ -224,7 +225,7 @@ class LayerShelf:
                 self.keep(record.n)
         dropped = {record.n for record in group[:-1]}
         rest = (layer for layer in self._manifest.value.layers if layer.n not in dropped)
-        sums = replace(last, paths=builder.paths, bytes=builder.bytes)
+        sums = msgspec.structs.replace(last, paths=builder.paths, bytes=builder.bytes)
         self._manifest.update(layers=tuple(sums if layer.n == last.n else layer for layer in rest))
         self._stack.reload(replaced=(last.n,))
         discard(built)
@@ -263,7 +264,7 @@ class LayerShelf:
             above = layer.n
             rows = [self._joined(run, unwanted) for run in runs]
             if rows != listed:
-                content = json.dumps([asdict(row) for row in rows]).encode()
+                content = json.dumps([row.to_json() for row in rows]).encode()
                 replace_file(self.directory / f"{layer.n}.covered.json", content)
             for row in rows:  # what it joined is named by the list itself now
                 (self.directory / f"{row.n}.covered.json").unlink(missing_ok=True)
@@ -286,7 +287,11 @@ class LayerShelf:
 
     def _joined(self, run: Sequence[LayerRecord], unwanted: Collection[str]) -> LayerRecord:
         """Make the last layer of a run say what all of it says; return its record."""
-        last = run[-1] if _is_wanted(run[-1], unwanted) else replace(run[-1], snapshot=None, turn=None)
+        last = (
+            run[-1]
+            if _is_wanted(run[-1], unwanted)
+            else msgspec.structs.replace(run[-1], snapshot=None, turn=None)
+        )
         if len(run) == 1:
             return last
         tree: Node = EMPTY

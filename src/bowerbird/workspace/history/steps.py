@@ -12,10 +12,11 @@ import json
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
+
+import msgspec
 
 from bowerbird.workspace.tree import handles, presence
 from bowerbird.workspace.tree.layers import Marks, is_opaque, scan
@@ -27,8 +28,7 @@ from bowerbird.workspace.tree.stack import Stack, open_regular
 Had = Literal["nothing", "whiteout", "entry", "dir", "tree"]
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
+class Saved(msgspec.Struct, frozen=True):
     """What the open layer held at a path.
 
     Attributes:
@@ -87,9 +87,9 @@ class StepStore:
                 return None
         folder.mkdir(mode=0o700, exist_ok=True)
         saved = self._look(path, number, folder, len(rows) + 1, tree=tree)
-        saved = replace(saved, hidden=self._hidden(path))
+        saved = msgspec.structs.replace(saved, hidden=self._hidden(path))
         with (folder / "log.jsonl").open("a") as log:
-            log.write(json.dumps(asdict(saved)) + "\n")
+            log.write(json.dumps(msgspec.structs.asdict(saved)) + "\n")
         return folder / str(saved.kept) if saved.had == "tree" else None
 
     def settle(self, call: str) -> None:

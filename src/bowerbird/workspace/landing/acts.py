@@ -12,8 +12,9 @@ import contextlib
 import errno
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from bowerbird.workspace.landing.obstacles import only_mode
 from bowerbird.workspace.landing.record import Step
@@ -26,8 +27,7 @@ Sign = tuple[int, ...]
 _SOMEBODY_ELSE = (FileExistsError, IsADirectoryError, NotADirectoryError, FileNotFoundError)
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(msgspec.Struct, frozen=True):
     """One change of the file system; `index` is the step's."""
 
     verb: Literal["remove", "rmdir", "mkdir", "place", "chmod"]

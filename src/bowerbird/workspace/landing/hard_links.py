@@ -10,7 +10,8 @@ other names therefore keep the old bytes, and the person is told before it happe
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import replace
+
+import msgspec
 
 from bowerbird.workspace.marks.flags import FlagRules, Marks
 from bowerbird.workspace.marks.table import FLAGS
@@ -31,7 +32,7 @@ def with_links(marks: Marks, path: str, links: int, rules: FlagRules) -> Marks:
     if links < 2 or rules.is_unflagged(path):
         return marks
     flags, reasons = (*marks.flags, HARD_LINK), (*marks.reasons, FLAGS[HARD_LINK].reason)
-    return replace(marks, flags=flags, reasons=reasons)
+    return msgspec.structs.replace(marks, flags=flags, reasons=reasons)
 
 
 def split_note(paths: Sequence[str], *, undone: bool = False) -> str:

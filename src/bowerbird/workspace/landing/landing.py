@@ -5,10 +5,8 @@ Not here: the crash-safe change of files (`apply.py`), decisions (`plan.py`), un
 """
 
 import contextlib
-import dataclasses
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -57,8 +55,7 @@ from bowerbird.workspace.tree.stack import Stack
 from bowerbird.workspace.tree.threeway import Side, same_side
 
 
-@dataclass(frozen=True, slots=True)
-class LandRequest:
+class LandRequest(msgspec.Struct, frozen=True):
     """What a person or the policy asks for.
 
     Attributes:
@@ -88,11 +85,10 @@ class LandRequest:
     history: Bringing | None = None
     include: tuple[str, ...] = ()
     commit: Committing | None = None
-    resolved: Mapping[str, Sequence[Take]] = field(default_factory=dict[str, Sequence[Take]])
+    resolved: Mapping[str, Sequence[Take]] = msgspec.field(default_factory=dict[str, Sequence[Take]])
 
 
-@dataclass(frozen=True, slots=True)
-class LandingContext:
+class LandingContext(msgspec.Struct, frozen=True):
     """What a landing needs of its branch; the branch's writer lock is held.
 
     Attributes:
@@ -108,8 +104,8 @@ class LandingContext:
     snapshot: str | None
     rules: FlagRules
     staying: Mapping[str, int]
-    tainted: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    checkpoint: Checkpoint = field(default=no_checkpoint)
+    tainted: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict[str, tuple[str, ...]])
+    checkpoint: Checkpoint = msgspec.field(default=no_checkpoint)
     told: Told | None = None
 
 
@@ -212,7 +208,7 @@ def _history(
         return ()
     whole = {entry.path for entry in landing if entry.chosen.whole}
     left = ({c.path for c in files_of(ground.changes)} | ground.staying.keys()) - whole
-    how = dataclasses.replace(request.history, left=left)
+    how = msgspec.structs.replace(request.history, left=left)
     return bring(ground.stack, ground.changes, ground.stack.directory, how)
 
 

@@ -8,7 +8,8 @@ import errno
 import os
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from bowerbird.workspace.landing.record import Step
 from bowerbird.workspace.landing.statx import beyond
@@ -17,8 +18,7 @@ from bowerbird.workspace.tree.real_directory import Beneath, Version
 _LONGEST_NAME = 255
 
 
-@dataclass(frozen=True, slots=True)
-class _Directory:
+class _Directory(msgspec.Struct, frozen=True):
     """What decides whether entries of a directory can be made, replaced and removed."""
 
     reason: str | None

@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+import msgspec
+
 from bowerbird.core.errors import Stale
 from bowerbird.workspace.compare.conflicts import Place, places_of, resolved_side
 from bowerbird.workspace.compare.diff import change_hunks
@@ -29,8 +31,7 @@ from bowerbird.workspace.tree.regions import Take
 from bowerbird.workspace.tree.threeway import Decision, Side
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(msgspec.Struct, frozen=True):
     """A change to land; `change.new` is the part of it that lands.
 
     Attributes:
@@ -170,7 +171,9 @@ def _part(change: Change, named: Collection[str]) -> Change:
     base = change.base if change.base is not None and change.base.kind == "file" else None
     old = base.content.read() if base is not None and base.content is not None else b""
     data = apply_hunks(old, new.content.read(), change_hunks(change) or (), named)
-    return replace(change, new=Side("file", base.mode if base is not None else new.mode, Content(data)))
+    return msgspec.structs.replace(
+        change, new=Side("file", base.mode if base is not None else new.mode, Content(data))
+    )
 
 
 def nothing_in_the_way(path: str, present: Side | None, planned: Side | None, only_mode: bool) -> None:
@@ -184,8 +187,7 @@ def one_link(path: str) -> int:
     return 1
 
 
-@dataclass(frozen=True, slots=True)
-class PlanInput:
+class PlanInput(msgspec.Struct, frozen=True):
     """What a plan depends on beside the changes.
 
     Attributes:
@@ -206,14 +208,14 @@ class PlanInput:
     names_of: NamesOf
     case_clashes: Callable[[Collection[str]], set[str]]
     around: Surroundings
-    tainted: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    tainted: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict[str, tuple[str, ...]])
     obstacle_of: Callable[[str, Side | None, Side | None, bool], str | None] = nothing_in_the_way
     links_of: Callable[[str], int] = one_link
     accept: Collection[str] = ()
     named: Collection[str] | None = None
     force: bool = False
     automatic: bool = False
-    resolved: Mapping[str, Sequence[Take]] = field(default_factory=dict[str, Sequence[Take]])
+    resolved: Mapping[str, Sequence[Take]] = msgspec.field(default_factory=dict[str, Sequence[Take]])
 
 
 def make_plan(chosen: Sequence[Chosen], given: PlanInput) -> list[PlanEntry]:
@@ -233,7 +235,9 @@ def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[
     marks = given.rules.marks(item.path, change.base, change.new, given.around, tainted=tainted)
     if item.path in clashes:
         clash = FLAGS["case-clash"].reason
-        marks = replace(marks, flags=("case-clash", *marks.flags), reasons=(clash, *marks.reasons))
+        marks = msgspec.structs.replace(
+            marks, flags=("case-clash", *marks.flags), reasons=(clash, *marks.reasons)
+        )
     op = operation(change)
     links = given.links_of(item.path) if op == "modify" else 1
     marks = with_links(marks, item.path, links, given.rules)

@@ -9,8 +9,9 @@ import os
 import platform
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
+
+import msgspec
 
 from bowerbird.workspace.tree.handles import UNSUPPORTED
 
@@ -20,8 +21,7 @@ _SIZE = 256
 _IMMUTABLE, _APPEND, _MOUNT_ROOT = 0x10, 0x20, 0x2000
 
 
-@dataclass(frozen=True, slots=True)
-class Beyond:
+class Beyond(msgspec.Struct, frozen=True):
     """Attributes of one entry.
 
     Attributes:

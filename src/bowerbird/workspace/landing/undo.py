@@ -6,7 +6,6 @@ own, what the branch has pending afterwards. Not here: changing files (`apply.py
 
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -55,8 +54,7 @@ from bowerbird.workspace.tree.threeway import Side, decide
 ENDED_STATES = ("done", "needs_attention", "undone", "given_up")
 
 
-@dataclass(frozen=True, slots=True)
-class UndoRequest:
+class UndoRequest(msgspec.Struct, frozen=True):
     """What to take back.
 
     Attributes:
@@ -200,7 +198,7 @@ def _hunks(change: Change, wanted: set[str]) -> Change | None:
         return change
     before = change.new.content.read() if change.new is not None and change.new.content is not None else b""
     rest = apply_hunks(before, change.base.content.read(), landed, {h.id for h in landed} - named)
-    return replace(change, new=Side("file", change.base.mode, Content(rest)))
+    return msgspec.structs.replace(change, new=Side("file", change.base.mode, Content(rest)))
 
 
 def _keep_all(

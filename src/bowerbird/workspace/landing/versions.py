@@ -6,9 +6,10 @@ Here: what was at a path after each landing that changed it. Not here: the landi
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from bowerbird.core.errors import NotFound
 from bowerbird.workspace.landing.kept import KEPT_VERSIONS, changed_below
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 64 * 1024  # shown of a file
 
 
-@dataclass(frozen=True, slots=True)
-class LandedVersion:
+class LandedVersion(msgspec.Struct, frozen=True):
     """What one landing made of a path.
 
     Attributes:

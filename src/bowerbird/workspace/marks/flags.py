@@ -9,8 +9,9 @@ person's landing, which shows its mark, and left on the branch by an automatic o
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from bowerbird.workspace.marks.names import begins_place, folded_parts, rows_of
 from bowerbird.workspace.marks.surroundings import GitPlace, Surroundings
@@ -30,8 +31,7 @@ DEFAULT_IGNORE = (
 ALONE = Surroundings(lambda _: None, lambda _: None, ())
 
 
-@dataclass(frozen=True, slots=True)
-class Marks:
+class Marks(msgspec.Struct, frozen=True):
     """What is said of one change.
 
     Attributes:
@@ -51,8 +51,7 @@ class Marks:
         return grade_of(self.flags)
 
 
-@dataclass(frozen=True, slots=True)
-class FlagRules:
+class FlagRules(msgspec.Struct, frozen=True):
     """The rules of one workspace, from settings.
 
     Attributes:

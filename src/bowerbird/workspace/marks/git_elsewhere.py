@@ -7,10 +7,11 @@ Here: finding it, without running git. Not here: what branches are shown of it (
 """
 
 import os
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
+
+import msgspec
 
 ROOT = "/.git"
 """Where it stands on a branch."""
@@ -18,8 +19,7 @@ _LONGEST_POINTER = 4096
 _LONGEST_CONFIG = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
+class Elsewhere(msgspec.Struct, frozen=True):
     """A repository outside of the workspace.
 
     Attributes:

@@ -11,7 +11,8 @@ means that one more path is to be accepted by name.
 import posixpath
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from bowerbird.workspace.marks.names import folded_parts
 
@@ -22,8 +23,7 @@ _WORD = re.compile(r"""[^\s"';|&<>()=!$`]+""")
 _PATHS = frozenset({"hookspath", "path", "attributesfile", "fsmonitor", "templatedir", "template", "program"})
 
 
-@dataclass(frozen=True, slots=True)
-class GitNamed:
+class GitNamed(msgspec.Struct, frozen=True):
     """Folded virtual paths that git was told of; each stands for everything below it."""
 
     paths: frozenset[str]

@@ -10,8 +10,9 @@ answer counts: some of the changes may land, or all, or they landed one by one i
 import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from bowerbird.workspace.marks.git_elsewhere import ROOT, Elsewhere, git_elsewhere
 from bowerbird.workspace.marks.git_named import MOST_BYTES, GitNamed, git_named
@@ -50,8 +51,7 @@ class Stands(Protocol):
 Look = Callable[[str], Stands | None]
 
 
-@dataclass(frozen=True, slots=True)
-class GitPlace:
+class GitPlace(msgspec.Struct, frozen=True):
     """A path's place in a git directory.
 
     Attributes:

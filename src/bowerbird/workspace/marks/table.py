@@ -9,14 +9,14 @@ Patterns are in lower case and fit at any depth, whatever the case of the path:
     a/        a directory of this name and everything in it; `a/b/` a directory `b` in `a`
 """
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 Grade = Literal["needs_accept", "held", "free"]
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(msgspec.Struct, frozen=True):
     """A kind of path.
 
     Attributes:
@@ -29,8 +29,7 @@ class Flag:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """Some patterns (divided by blanks) with one flag for one reason."""
 
     flag: str

@@ -6,8 +6,9 @@ as a tree and switched in by one rename, instead of file by file. Here: that. No
 
 import os
 import stat
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from bowerbird.workspace.tree import handles, owned
 from bowerbird.workspace.tree.layers import scan
@@ -16,8 +17,7 @@ from bowerbird.workspace.tree.open_layer import discard
 from bowerbird.workspace.tree.stack import Stack
 
 
-@dataclass(frozen=True, slots=True)
-class Adopted:
+class Adopted(msgspec.Struct, frozen=True):
     """What was taken.
 
     Attributes:
@@ -25,10 +25,10 @@ class Adopted:
         digests: of files that may have changed again without it showing. special: paths that were left.
     """
 
-    statuses: dict[str, os.stat_result] = field(default_factory=dict[str, os.stat_result])
-    entries: dict[str, Entry] = field(default_factory=dict[str, Entry])
-    digests: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    special: list[str] = field(default_factory=list[str])
+    statuses: dict[str, os.stat_result] = msgspec.field(default_factory=dict[str, os.stat_result])
+    entries: dict[str, Entry] = msgspec.field(default_factory=dict[str, Entry])
+    digests: dict[str, bytes] = msgspec.field(default_factory=dict[str, bytes])
+    special: list[str] = msgspec.field(default_factory=list[str])
 
 
 def adopt(stack: Stack, path: str, above: int, name: str) -> Adopted:

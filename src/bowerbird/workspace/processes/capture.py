@@ -11,7 +11,8 @@ import contextlib
 import os
 import stat
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from bowerbird.core.errors import WorkspaceError
 from bowerbird.workspace.history.branch_journal import Step
@@ -29,8 +30,7 @@ _NOTHING = Base(None)
 _TOLD_KINDS = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
 
 
-@dataclass(frozen=True, slots=True)
-class Captured:
+class Captured(msgspec.Struct, frozen=True):
     """What a command changed: virtual paths, sorted; `special` are files no branch keeps."""
 
     written: tuple[str, ...]

@@ -9,7 +9,8 @@ its own and the user's new HEAD a commit of the agent would take back what the u
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from bowerbird.workspace.history.history import History, set_base_to_view
 from bowerbird.workspace.marks.git_elsewhere import Elsewhere
@@ -28,8 +29,7 @@ _MOST_BEFORE = 1024**2  # of one file that is read before every command
 _TOP = "/.git"
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(msgspec.Struct, frozen=True):
     data: bytes
     mode: int
     mtime_ns: int

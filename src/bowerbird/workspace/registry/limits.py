@@ -4,15 +4,15 @@ Here: the limits and the account of changed paths and bytes. Not here: limits of
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from bowerbird.core.errors import InvalidArgument, LimitExceeded
 
 MIB = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceLimits:
+class WorkspaceLimits(msgspec.Struct, frozen=True):
     """Settings under `workspace.`; sizes in MiB where the name says so, else bytes or counts.
 
     Attributes:

@@ -20,9 +20,10 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+
+import msgspec
 
 from bowerbird.core.errors import BranchBusy
 
@@ -35,8 +36,7 @@ _SIZE = 1024  # of the file: always written whole, so that nobody reads half of 
 _serial = count()
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(msgspec.Struct, frozen=True):
     """Which process writes a branch.
 
     Attributes:

@@ -9,11 +9,11 @@ of the two writes. Looking at whole trees waits for earlier writes but keeps nob
 
 from collections.abc import Collection
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+
+import msgspec
 
 
-@dataclass(eq=False, slots=True)
-class Ticket:
+class Ticket(msgspec.Struct, eq=False):
     """One call's place in the order.
 
     Attributes:
@@ -24,7 +24,7 @@ class Ticket:
     paths: tuple[str, ...]
     writes: bool
     before: list[Future[None]]
-    done: Future[None] = field(default_factory=Future[None])
+    done: Future[None] = msgspec.field(default_factory=Future[None])
 
 
 class PathOrder:

@@ -17,8 +17,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Collection, Generator, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from bowerbird.core.errors import InvalidWorkspace, NotFound
 from bowerbird.core.ids import new_id
@@ -42,8 +43,7 @@ Lower = Sequence[tuple[str, int]]
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class BranchInfo:
+class BranchInfo(msgspec.Struct, frozen=True):
     """One row of a listing.
 
     Attributes:

@@ -6,8 +6,9 @@ Not here: how changes are shown (`compare/diff.py`), merged or landed.
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.merged_view import MergedView
@@ -24,8 +25,7 @@ class Opens(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One path whose version differs from its base.
 
     Attributes:
@@ -75,8 +75,7 @@ def stored_side(entry: Entry | None) -> Side | None:
     return frozen_side(entry)
 
 
-@dataclass(frozen=True, slots=True)
-class Divided:
+class Divided(msgspec.Struct, frozen=True):
     """The changes of a branch, and what of them stays there by itself.
 
     Attributes:

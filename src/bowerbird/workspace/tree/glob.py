@@ -9,8 +9,9 @@ earliest fit is always enough for it, so no pattern can make the matcher backtra
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
+
+import msgspec
 
 from bowerbird.core.errors import InvalidPattern
 
@@ -19,8 +20,7 @@ _LONGEST = 4096  # as paths
 _SPECIAL = frozenset("*?[\\")
 
 
-@dataclass(frozen=True)
-class Glob:
+class Glob(msgspec.Struct, frozen=True, dict=True):
     """A compiled pattern.
 
     Attributes:

@@ -14,6 +14,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from bowerbird.core.errors import Stale
 
 LINE_LIMIT = 400_000  # the worst line diff of so many takes 2 s, so that a merge stays below 5 s
@@ -250,8 +252,7 @@ def apply_hunks(old: bytes, new: bytes, hunks: Sequence[Hunk], chosen: Collectio
     return b"".join(out)
 
 
-@dataclass(frozen=True, slots=True)
-class LineChange:
+class LineChange(msgspec.Struct, frozen=True):
     """Base lines `start` … `end` (0-based, half open) became the other side's `new_start` … `new_end`."""
 
     start: int

@@ -10,8 +10,9 @@ the number of others is bounded. As in git, the last rule that matches decides.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+import msgspec
 
 from bowerbird.core.errors import InvalidPattern
 from bowerbird.workspace.tree.glob import is_literal, segments_regex, unescaped
@@ -29,13 +30,12 @@ MOST_PATTERN_CHARS = 16 * 1024
 _Match = Callable[[str], object]
 
 
-@dataclass(slots=True)
-class _Patterns:
+class _Patterns(msgspec.Struct):
     """Rules that only a regular expression can decide, by the number of their line."""
 
-    rows: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    rows: list[tuple[int, str]] = msgspec.field(default_factory=list[tuple[int, str]])
     _any: _Match | None = None
-    _each: list[_Match | None] = field(default_factory=list["_Match | None"])
+    _each: list[_Match | None] = msgspec.field(default_factory=list["_Match | None"])
 
     def last(self, text: str, above: int) -> int:
         """Return the number of the last rule that matches, `above` when none with a higher one does."""

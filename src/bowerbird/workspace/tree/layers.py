@@ -14,9 +14,10 @@ import json
 import os
 import stat
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+
+import msgspec
 
 from bowerbird.core.atomic import replace_file
 from bowerbird.core.errors import WorkspaceError
@@ -31,8 +32,7 @@ _SAYS_NOTHING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, 
 """Errors of a trial that say nothing about what a file system can hold."""
 
 
-@dataclass(frozen=True, slots=True)
-class Storage:
+class Storage(msgspec.Struct, frozen=True):
     """What the data directory's filesystem can hold (probed once, WS-3).
 
     Attributes:
@@ -102,8 +102,7 @@ def is_opaque(handle: int) -> bool:
         raise  # taken for "no", it would show what the directory hides
 
 
-@dataclass(frozen=True, slots=True)
-class Marks:
+class Marks(msgspec.Struct, frozen=True):
     """Deletions and opaque directories of a layer whose filesystem cannot hold them.
 
     `deleted` wins over an entry in the layer directory, so that one rewriting of this

@@ -7,9 +7,10 @@ Not here: the content of layers, bases, landings.
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, cast
+
+import msgspec
 
 from bowerbird.core.timestamps import now_iso, to_iso
 from bowerbird.workspace.tree import presence
@@ -17,8 +18,7 @@ from bowerbird.workspace.tree import presence
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class LayerRecord:
+class LayerRecord(msgspec.Struct, frozen=True):
     """One frozen layer.
 
     Attributes:
@@ -35,12 +35,11 @@ class LayerRecord:
     frozen_at: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record as it is written; `asdict` would copy each value deeply."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        """Return the record as it is written."""
+        return msgspec.structs.asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(msgspec.Struct, frozen=True):
     """The record of a branch; `extra` keeps keys of other writers untouched."""
 
     id: str
@@ -53,9 +52,9 @@ class Manifest:
     private: tuple[str, ...] = ()
     layers: tuple[LayerRecord, ...] = ()
     open: int = 1
-    merged: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    merged: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
     created_at: str = ""
-    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    extra: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
     def to_json(self) -> dict[str, Any]:
         """Return the record as it is written."""
@@ -80,7 +79,7 @@ def manifest_from_json(data: object) -> Manifest:
     if not isinstance(data, dict):
         raise TypeError("a manifest is an object")
     row = cast("dict[str, Any]", data)
-    known = {f.name for f in fields(Manifest)} - {"extra"}
+    known = set(Manifest.__struct_fields__) - {"extra"}
     layers = tuple(LayerRecord(**layer) for layer in row["layers"])
     numbers = [layer.n for layer in layers]
     if row["v"] != VERSION or numbers != sorted(set(numbers)) or not isinstance(row["open"], int):
@@ -165,7 +164,7 @@ class ManifestFile:
     def update(self, change: Callable[[Manifest], Manifest] | None = None, **values: Any) -> Manifest:
         """Save the present record with `values` replaced (or as `change` returns it)."""
         present = change(self.value) if change is not None else self.value
-        return self.save(replace(present, **values))
+        return self.save(msgspec.structs.replace(present, **values))
 
     def _keep_previous(self) -> None:
         # The record's origin (workspace, parent, policy) cannot be read from directories; the
@@ -189,7 +188,7 @@ class ManifestFile:
         last = max([0, *found])
         open_number = old.open if old.open > last else last + 1
         layers = tuple(known.get(n) or self._layer_record(n) for n in found)
-        value = replace(old, id=self.directory.name, layers=layers, open=open_number)
+        value = msgspec.structs.replace(old, id=self.directory.name, layers=layers, open=open_number)
         return self.save(value)
 
     def _completed(self, value: Manifest) -> Manifest:
@@ -197,7 +196,7 @@ class ManifestFile:
         if value.open in numbers or not presence.is_directory(self.directory / "layers" / str(value.open)):
             return value
         layers = (*value.layers, self._layer_record(value.open))
-        return replace(value, layers=layers, open=value.open + 1)
+        return msgspec.structs.replace(value, layers=layers, open=value.open + 1)
 
     def _layer_record(self, n: int) -> LayerRecord:
         at = (self.directory / "layers" / str(n)).stat().st_mtime

@@ -15,9 +15,10 @@ import re
 import unicodedata
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from bowerbird.core.errors import InvalidPath, NotDirectory, NotFound, PathEscape, TooManyLinks
 from bowerbird.workspace.tree.merged_view import MergedView
@@ -31,8 +32,7 @@ _LONGEST_NAME = 255
 _LONGEST_PATH = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(msgspec.Struct, frozen=True):
     """Where a given path leads.
 
     Attributes:

@@ -5,8 +5,9 @@ Not here: what else is decided of a path (`threeway.py`), landing.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from bowerbird.core.errors import Stale
 from bowerbird.workspace.tree.hunks import LineChange, line_changes, split_lines, too_long
@@ -16,8 +17,7 @@ Take = Literal["ours", "theirs", "both"] | bytes
 """What becomes of a conflict: one side's lines, ours and then theirs, or a text of one's own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(msgspec.Struct, frozen=True):
     """Some successive lines, with their endings, as each version has them.
 
     Attributes:

@@ -4,8 +4,9 @@ Here: pure decisions over (base, ours, theirs), WS-46. Not here: merging lines (
 reading trees, writing results, flags.
 """
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.nodes import EntryKind
@@ -19,8 +20,7 @@ Reason = Literal[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(msgspec.Struct, frozen=True):
     """One version of a path; absence is None.
 
     Attributes:
@@ -39,8 +39,7 @@ class Side:
         return bool(self.mode & 0o100)
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True):
     """What to do with a path.
 
     Attributes:

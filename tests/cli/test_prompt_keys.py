@@ -1,0 +1,56 @@
+"""Keys at the prompt that people bring along: the search of the history, Esc, tabs (UI-52, UI-55)."""
+
+import pytest
+
+
+@pytest.fixture
+def chat(here):
+    """A session at its prompt."""
+    with here.terminal() as terminal:
+        terminal.wait_for("lists commands")
+        terminal.wait_for(">")
+        yield terminal
+
+
+def test_enter_takes_what_the_search_of_the_history_found(here, chat):
+    """UI-52: Enter emptied the search and left the keys in it, so that nothing could be typed any more."""
+    here.fake.script({"text": "Once."}, {"text": "Twice."}, {"text": "Three times."})
+    chat.send("count the sheep\r")
+    chat.wait_for("Once.")
+    chat.wait_for("ctx ·")
+    chat.send("\x12sheep")
+    chat.wait_for("backward: sheep")
+    chat.send("\r\x05 again\r")
+    chat.wait_for("Twice.")
+    chat.wait_for("ctx ·")
+    assert "count the sheep again" in str(here.fake.requests[-1]["messages"][-1])
+    chat.send("\x12sheep")
+    chat.wait_for("backward: sheep")
+    chat.send("\x03something else\r")
+    chat.wait_for("Three times.")
+    assert "something else" in str(here.fake.requests[-1]["messages"][-1])
+    assert "Ctrl+C again leaves" not in chat.text
+
+
+def test_esc_stops_the_turn_and_alt_enter_still_begins_a_line(here, chat):
+    """UI-55: the manual promised Esc, which did nothing."""
+    here.fake.script({"hang": True}, {"text": "As you like."})
+    chat.send("wait\r")
+    here.fake.wait_requests(1)
+    chat.send("why\x1b\rnot")
+    chat.wait_for("not")
+    chat.send("\x1b")
+    chat.wait_for("feedback>")
+    chat.send("\r")
+    chat.wait_for("As you like.")
+    assert "why\\nnot" in str(here.fake.requests[-1]["messages"][-1])
+
+
+def test_a_pasted_tab_is_shown_as_space_and_sent_as_it_is(here, chat):
+    """UI-52: each stood as `^I` in the line."""
+    here.fake.script({"text": "Tidy."})
+    chat.send("\x1b[200~a\tb\r\nc\td\x1b[201~")
+    chat.wait_for("… c")
+    chat.send("\r")
+    chat.wait_for("Tidy.")
+    assert "^I" not in chat.text and "a\\tb\\nc\\td" in str(here.fake.requests[-1]["messages"][-1])

@@ -1,0 +1,82 @@
+"""Which file a change is made in: told by the task's words, or asked of the model, and never a wrong one (D-23)."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bowerbird.core.messages import ToolResultBlock, ToolUseBlock
+from bowerbird.models.local.changing import NEEDS, Call, Choose, next_move
+from bowerbird.models.local.situation import Done, Situation
+
+SETS = Path(__file__).resolve().parents[2] / "benchmarks" / "embedded"
+SEEN = [
+    given for path in sorted(SETS.glob("*.toml")) if not (given := tomllib.loads(path.read_text()))["unseen"]
+]
+BLOG = {
+    "README.md": "# Blog\nSet the title in the settings. The page shows 10 posts.",
+    "settings.yaml": "title: Notes\nposts_per_page: 10\nlanguages:\n  - en\n",
+    "src/render.ts": "export function renderPage(posts: Post[]) {\n  return posts.map(renderPost);\n}",
+    "src/feed.ts": "const FEED_ITEMS = 20;\nexport function feed(posts: Post[]) { return posts; }",
+    "src/feed.test.ts": "import { feed } from './feed';\ntest('feed', () => feed([]));",
+    "style.css": "a { color: blue; }\nh1 { font-size: 2em; }",
+    "Makefile": "build:\n\tnpm run build\nserve:\n\tnpx serve --port 5000\n",
+}
+BANK = {
+    "Cargo.toml": '[package]\nname = "bank"\nversion = "0.2.0"\n',
+    "src/account.rs": "pub const OVERDRAFT: i64 = 500;\npub fn withdraw(&mut self, amount: i64) {}",
+    "src/interest.rs": "pub const YEARLY_RATE: f64 = 1.5;\npub fn add_interest(balance: f64) -> f64 { balance }",
+    "src/main.rs": "mod account;\nmod interest;\nfn main() { account::open(); interest::add(); }",
+    "tests/account.rs": "fn overdraft_is_kept() { assert!(withdraw(500)); }",
+    "data/accounts.csv": "owner,balance\nAda,500\nBob,20\n",
+}
+CASES = [
+    (BLOG, "Change the title to Field Notes.", "settings.yaml"),
+    (BLOG, "Show 25 posts on a page instead of 10.", "settings.yaml"),
+    (BLOG, "Put 50 items into the feed.", "src/feed.ts"),
+    (BLOG, "The test of feed fails: fix it.", "src/feed.ts"),
+    (BLOG, "Make the links red and underlined.", "style.css"),
+    (BLOG, "Let make serve use port 6000.", "Makefile"),
+    (BLOG, "Add German, de, to the languages.", "settings.yaml"),
+    (BLOG, "Rename renderPost to renderEntry.", "src/render.ts"),
+    (BANK, "Allow an overdraft of 800.", "src/account.rs"),
+    (BANK, "Raise the yearly rate to 2.25.", "src/interest.rs"),
+    (BANK, "Set the version in Cargo.toml to 0.3.0.", "Cargo.toml"),
+    (BANK, "The interest is added wrongly: fix add_interest.", "src/interest.rs"),
+    (BANK, "Give Bob a balance of 90 in accounts.csv.", "data/accounts.csv"),
+]  # fmt: skip
+LEAST_PICKED = 0.8
+
+
+def picked(files: dict[str, str], task: str) -> str | None:
+    """Return the file that is read without asking; None where the model is asked, or none is read."""
+    now = Situation(task=task, files=tuple(sorted(files)), sorted=True)
+    move: Any = next_move(now, NEEDS)
+    if isinstance(move, Call) and move.tool == "search_files":
+        pattern = re.compile(move.input["pattern"], re.IGNORECASE)
+        rows = [
+            {"path": f"/{path}", "line": n, "text": line}
+            for path in now.files
+            for n, line in enumerate(files[path].strip("\n").split("\n"), 1)
+            if pattern.search(line)
+        ]
+        call = ToolUseBlock("call_1", "search_files", move.input)
+        found = Done(call, ToolResultBlock("call_1", "…", data={"matches": rows}))
+        move = next_move(Situation(task=task, files=now.files, sorted=True, calls=(found,)), NEEDS)
+    if isinstance(move, Choose):
+        assert move.likeliest in move.paths
+    return move.input["path"] if isinstance(move, Call) else None
+
+
+@pytest.mark.parametrize(("files", "task", "path"), CASES, ids=[task for _, task, _ in CASES])
+def test_the_file_is_picked_or_asked_for(files: dict[str, str], task: str, path: str):
+    assert picked(files, task) in (path, None)
+
+
+def test_most_files_of_the_sets_are_picked_without_asking_and_all_of_them_rightly():
+    jobs = [(g["files"], e["task"], e["path"]) for g in SEEN for e in g["edits"] if e["path"] in g["files"]]
+    found = [(picked(files, task), path, task) for files, task, path in [*jobs, *CASES]]
+    assert not [row for row in found if row[0] not in (None, row[1])]
+    assert sum(row[0] is not None for row in found) >= LEAST_PICKED * len(found)
