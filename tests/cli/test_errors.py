@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 from support.desk import Desk
+from support.full_disk import ALONE, can_mount
 from support.patience import HANG_S
+from support.terminals import clean_environment
 
 from bowerbird.cli.terminal.error_text import sentence
 from bowerbird.core.errors import StorageFull
@@ -137,3 +139,28 @@ def test_a_hostile_tool_name_moves_no_terminal_in_any_form(desk: Desk) -> None:
     frames = [json.loads(line) for line in said.splitlines()]
     assert name in {frame["tool"] for frame in frames if frame.get("type") == "tool_call"}
     assert frames[-1]["answer"] == "as \x9b2J \u202e is"
+
+
+@pytest.mark.parametrize(
+    ("then", "said"),
+    [
+        ("head -c 2m /dev/zero >$0/x 2>&-", "disk is full"),
+        ("mount -o remount,ro $0", "file system is read-only"),
+    ],
+)
+def test_doctor_blames_the_disk_not_the_data(tmp_path: Path, then: str, said: str) -> None:
+    """UI-48: "restore the last backup" of a whole database, `chmod` of a disk that is mounted read-only."""
+    if not can_mount():
+        pytest.skip("this host gives no user namespaces: no disk of one's own can be filled")
+    script = (
+        f'mount -t tmpfs -o size=1m none $0; {then}; exec "$1" -m bowerbird.cli.main doctor --data-dir $0'
+    )
+    (tmp_path / "data").mkdir()
+    (tmp_path / "home").mkdir()
+    words = [*ALONE, "sh", "-c", script, str(tmp_path / "data"), sys.executable]
+    ran = subprocess.run(
+        words, cwd=tmp_path / "home", env=clean_environment(tmp_path / "home"),
+        capture_output=True, text=True, timeout=HANG_S, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 1 and said in ran.stdout, ran.stderr
+    assert "restore" not in ran.stdout and "chmod" not in ran.stdout and "Errno" not in ran.stdout

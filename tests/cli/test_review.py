@@ -5,6 +5,7 @@ import stat
 import subprocess
 
 import pytest
+from support.patience import HANG_S
 
 
 @pytest.fixture
@@ -348,3 +349,13 @@ def test_what_a_policy_lands_late_is_counted_too(desk, written):
     desk.fake.script({"text": "Nothing to do."})
     desk.ok("anything left?", "--resume", "-q")
     assert (desk.project / "late.txt").exists() and _listed(desk) == 0
+
+
+def test_a_patch_in_a_pipe_is_the_same_in_every_locale(here, written):
+    """UI-43: `\\xfc` of an ASCII stream was in the patch, and `git apply` made another file of it."""
+    here.edit(written("gr\u00fc\u00df.txt", "f\u00fcr \U0001f426\n"))
+    here.ok("one")
+    patch = here.ok("diff").encode()
+    with here.start("diff", env={**here.environment, "PYTHONIOENCODING": "ascii"}) as process:
+        out, _ = process.communicate(timeout=HANG_S)
+    assert out == patch and "+f\u00fcr \U0001f426".encode() in out

@@ -9,7 +9,14 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 @pytest.mark.parametrize(
     ("query", "known"),
-    [("v=3", "v is 1 or 2"), ("v=two", "v is 1 or 2"), ("v=2&on_disconnect=stay", "stop or continue")],
+    [
+        ("v=3", "v is 1 or 2"),
+        ("v=two", "v is 1 or 2"),
+        ("v=2&on_disconnect=stay", "stop or continue"),
+        ("after=abc", "after is a cursor"),
+        ("v=2&after=-1", "not '-1'"),
+        ("after=1.5", "not '1.5'"),
+    ],
 )
 async def test_a_value_that_is_not_known_is_refused_with_those_that_are(
     server: LiveServer, query: str, known: str

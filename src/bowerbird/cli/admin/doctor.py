@@ -132,9 +132,10 @@ async def _data_directory(data_dir: Path, min_free_mb: int) -> list[Check]:
     except BowerbirdError as error:
         return [Check("data directory", "broken", str(error))]
     if not os.access(data_dir, os.W_OK):
-        return [
-            Check("data directory", "broken", f"{data_dir} cannot be written", f"run: chmod u+rwx {data_dir}")
-        ]
+        found, remedy = f"{data_dir} cannot be written", f"run: chmod u+rwx {data_dir}"
+        if os.statvfs(data_dir).f_flag & os.ST_RDONLY:
+            found, remedy = f"{found}: its file system is read-only", "mount it writable, or choose another"
+        return [Check("data directory", "broken", found, remedy)]
     free = shutil.disk_usage(data_dir).free
     found = f"{data_dir} on {filesystem_of(data_dir)}, {size(free)} free"
     if free < min_free_mb << 20:
@@ -203,8 +204,11 @@ async def _sandbox(loaded: "Loaded", data_dir: Path) -> list[Check]:
             status = await host.status()
         finally:
             await host.close()
-    except (BowerbirdError, OSError) as error:
+    except BowerbirdError as error:
         return [Check("sandbox", "degraded", f"could not be probed: {error}")]
+    except OSError as error:
+        found = f"could not be probed: {error.strerror or error}"
+        return [Check("sandbox", "degraded", found, f"the probe needs to write in {data_dir}: see above")]
     limits = ", ".join(f"{name} by {how}" for name, how in status.limits.items())
     found = f"tier {status.tier}, network {status.network}"
     if status.isolation:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from bowerbird.cli.terminal.text import one_line, plural, size
-from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.errors import BowerbirdError, StoreCorrupt
 from bowerbird.core.threads import in_thread
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ Row = tuple[str, Literal["ok", "degraded", "broken"], str, str]
 """Name, state, what was found, what to do."""
 
 _MOST_NAMED = 3
+_RESTORE = "restore the last backup elsewhere: bowerbird --data-dir NEW_DIR restore BACKUP"
+_MAKE_ROOM = "free some space there, or make it writable for you; what it holds is not damaged"
 
 
 async def look_at_data(loaded: "Loaded", data_dir: Path, redacted: Callable[[str], str]) -> list[Row]:
@@ -33,9 +35,12 @@ async def look_at_data(loaded: "Loaded", data_dir: Path, redacted: Callable[[str
     options = store_options(loaded.settings)
     try:
         store = await Store.open(loaded.database_url, data_dir=data_dir, options=options)
-    except BowerbirdError as error:
-        remedy = "restore the last backup elsewhere: bowerbird --data-dir NEW_DIR restore BACKUP"
-        return [("database", "broken", redacted(str(error)), remedy)]
+    except StoreCorrupt as error:
+        return [("database", "broken", redacted(str(error)), _RESTORE)]
+    except BowerbirdError as error:  # its message says what to do: the data may be whole
+        return [("database", "broken", redacted(str(error)), "")]
+    except OSError as error:
+        return [("database", "broken", f"{data_dir} cannot be used: {error.strerror}", _MAKE_ROOM)]
     branches = Branches(data_dir)
     try:
         damage = await store.damage()
@@ -44,8 +49,7 @@ async def look_at_data(loaded: "Loaded", data_dir: Path, redacted: Callable[[str
         )
         rows: list[Row] = [("database", "ok", f"{found}, whole", "")]
         if damage:
-            remedy = "restore the last backup elsewhere: bowerbird --data-dir NEW_DIR restore BACKUP"
-            rows = [("database", "broken", f"{found}; damaged: {one_line(damage)}", remedy)]
+            rows = [("database", "broken", f"{found}; damaged: {one_line(damage)}", _RESTORE)]
         rows.append(await in_thread(_landings, data_dir))
         use = await disk_use(store, branches)
         had_sessions = await in_thread(lambda: any((data_dir / "sessions").glob("*.jsonl")))

@@ -3,12 +3,18 @@
 Not here: what keys do (`prompt_screen.py`).
 """
 
+import os
+import signal
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from bowerbird.cli.terminal.notifying import GAINED, LOST
@@ -27,6 +33,19 @@ class Keyboard(Vt100Input):
 
     def cooked_mode(self) -> AbstractContextManager[None]:
         return nullcontext()
+
+
+def bind_suspending(keys: KeyBindings, lend: Callable[..., Coroutine[Any, Any, None]]) -> None:
+    """Have Ctrl+Z stop the job, as anywhere else: the shell gets the terminal as it gave it."""
+
+    @keys.add("c-z")
+    def suspend(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
+        event.app.create_background_task(lend(_stop_job, aside=False))
+
+
+def _stop_job() -> None:
+    """Return when the job is in the front again; for the main thread, the one that stops at once."""
+    os.kill(0, signal.SIGTSTP)  # the whole job: what shares a pipe with us stops, too
 
 
 def kept_lines(file: Path | None) -> History:

@@ -41,7 +41,7 @@ async def _ask_at_terminal(request: ApprovalRequest) -> Answer | None:
 
     from bowerbird.cli.turn.dialogue import ask_person
 
-    prompt: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr))
+    prompt: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr), enable_suspend=True)
 
     def say(text: str) -> None:
         sys.stderr.write(text + "\n")

@@ -27,7 +27,7 @@ from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 
 from bowerbird.cli.run.completer import LineCompleter
-from bowerbird.cli.run.keyboard import ELSEWHERE, FOCUSED, Keyboard, kept_lines
+from bowerbird.cli.run.keyboard import ELSEWHERE, FOCUSED, Keyboard, bind_suspending, kept_lines
 from bowerbird.cli.run.pictures import Pictures
 from bowerbird.cli.terminal.notifying import How, Notifier
 from bowerbird.cli.terminal.terminal import Spinner, Terminal
@@ -180,8 +180,8 @@ class ChatScreen:
             with suppress(termios.error):
                 termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
 
-    async def lend(self, show: Callable[[], None]) -> None:
-        """Take the prompt away while `show` uses the terminal, as a pager does."""
+    async def lend(self, show: Callable[[], None], *, aside: bool = True) -> None:
+        """Take the prompt away while `show` uses the terminal, as a pager does; `aside` = in a thread."""
 
         def shown() -> None:
             self.notifier.watch(False)
@@ -189,7 +189,7 @@ class ChatScreen:
                 show()
             self.notifier.watch(True)
 
-        await run_in_terminal(shown, in_executor=True)
+        await run_in_terminal(shown, in_executor=aside)
 
     def set_aside(self) -> None:
         """Keep what is being typed for after a question: it is no answer to it."""
@@ -361,6 +361,7 @@ class ChatScreen:
         def focus(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
             self.notifier.is_focused = event.key_sequence[0].key == FOCUSED
 
+        bind_suspending(keys, self.lend)
         self.pictures.bind(keys)
         return keys
 

@@ -13,9 +13,9 @@ from bowerbird.cli.terminal.text import width_of
 
 
 def show_paged(terminal: Terminal, drawn: str, plain: str) -> None:
-    """Write `drawn` at a terminal, paged when it is longer than the screen; else `plain`."""
+    """Write `drawn` at a terminal, paged when it is longer than the screen; else `plain`, as UTF-8."""
     if not terminal.out.is_terminal:
-        terminal.write(plain)
+        terminal.write_bytes(plain.encode("utf-8", "backslashreplace"))
         return
     size = shutil.get_terminal_size((100, 24))
     command = _pager() if terminal.out.cursor and rows_of(plain, size.columns) >= size.lines else None

@@ -81,6 +81,13 @@ class Terminal:
         self._out.write(text)
         self._out.flush()
 
+    def write_bytes(self, content: bytes) -> None:
+        """Write to standard output what another program reads: its bytes are the same in every locale."""
+        self.clear_status()
+        self._out.flush()
+        self._out.buffer.write(content)
+        self._out.flush()
+
     def json(self, data: Any, indent: int | None = 2) -> None:
         """Write data as JSON to standard output."""
         self.write(json_text(data, indent) + "\n")

@@ -143,6 +143,7 @@ async def chat_socket(websocket: WebSocket) -> None:
         viewer.stop()
 
 
+NOWHERE = -1
 _KNOWN = {"v": ("1", "2"), "on_disconnect": ("stop", "continue")}
 
 
@@ -157,6 +158,8 @@ def refused_query(query: Mapping[str, str]) -> str | None:
         given = query.get(name)
         if given and given not in known:
             return f"{name} is {' or '.join(known)}, not {given[:40]!r}"
+    if after_of(query.get("after")) == NOWHERE:
+        return f"after is a cursor, a number from 0, not {query['after'][:40]!r}"
     return None
 
 
@@ -173,7 +176,7 @@ def after_of(text: str | None) -> int | None:
     """Return the cursor that a query names, -1 (no place at all) for what is no number."""
     if text is None or text == "":
         return None
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else -1
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else NOWHERE
 
 
 def _sender(websocket: WebSocket) -> Any:

@@ -282,7 +282,8 @@ class Room:
                 replayed = after
                 await self._replay(viewer, after)
             else:
-                text = f"cursor {after} is not in this conversation's history; what follows is live"
+                named = f"cursor {after}" if after >= 0 else "what was sent as the cursor"
+                text = f"{named} is not in this conversation's history; what follows is live"
                 await viewer.hand_over(placed(error_frame(text, "bad_cursor"), self.head, None))
         paused = replayed is not None and self._unseen_pause(replayed)
         closing = await self._closing() if paused else Closing()
