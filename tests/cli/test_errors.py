@@ -164,3 +164,14 @@ def test_doctor_blames_the_disk_not_the_data(tmp_path: Path, then: str, said: st
     )  # fmt: skip
     assert ran.returncode == 1 and said in ran.stdout, ran.stderr
     assert "restore" not in ran.stdout and "chmod" not in ran.stdout and "Errno" not in ran.stdout
+
+
+def test_a_data_directory_whose_name_is_no_utf8_is_opened_again(here: Desk) -> None:
+    """UI-63: the first command made it, and every later one ended in an internal error."""
+    place = os.fsdecode(os.fsencode(here.home) + b"/d\xff\xfe ?#%41")
+    here.edit({"name": "write_file", "input": {"path": "new.txt", "content": "new\n"}})
+    here.ok("one", "--data-dir", place)
+    here.ok("land", "--yes", "--data-dir", place)
+    assert (here.project / "new.txt").read_text() == "new\n"
+    here.ok("undo", "--data-dir", place)
+    assert not (here.project / "new.txt").exists()
