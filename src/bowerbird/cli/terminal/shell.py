@@ -114,9 +114,7 @@ def directory_of(given: str | None) -> Path:
         what = "does not exist" if not path.exists() else "is not a directory"
         raise CliExit(USAGE, f"workspace {path} {what}")
     if not is_utf_8(path):
-        raise CliExit(
-            USAGE, f"the path {path} is not UTF-8, and sessions keep it as text; rename it first"
-        )
+        raise CliExit(USAGE, f"the path {path} is not UTF-8, and sessions keep it as text; rename it first")
     return path
 
 
