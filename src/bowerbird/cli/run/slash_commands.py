@@ -53,7 +53,7 @@ async def _help(chat: "Chat", _: str) -> None:
             chat.screen.line(" " * indent + line)
     for hint in (
         "@FILE: name a file. !COMMAND: run it on the branch yourself. #TEXT: remember it here.",
-        "Alt+Enter: new line. Ctrl+R: search earlier lines. Esc or Ctrl+C: stop the turn. Typing in a turn queues.",
+        "Alt+Enter: new line. Ctrl+R: earlier lines. Esc or Ctrl+C: stop the turn. Typing meanwhile queues.",
     ):
         chat.screen.line(hint, "dim")
 
