@@ -152,6 +152,8 @@ def test_limits_end_with_5(desk, written):
     why, way_on = err.splitlines()
     assert why == "stopped: every model call that it may make is made (--max-turns, agent.max_turns)"
     assert way_on.startswith("continue with: bowerbird run --resume="), "it ended without a word"
+    code, _, err = desk.run("-q", "loop", "--max-cost", "0.000001")
+    assert code == 5 and err.startswith("stopped: this turn may spend $0.000001; $0 is spent, and"), err
 
 
 def test_the_time_limit_of_a_run_ends_with_124_and_can_be_resumed(desk):

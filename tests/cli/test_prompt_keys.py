@@ -35,6 +35,8 @@ def test_enter_takes_what_the_search_of_the_history_found(here, chat):
 def test_esc_stops_the_turn_and_alt_enter_still_begins_a_line(here, chat):
     """UI-55: the manual promised Esc, which did nothing."""
     here.fake.script({"hang": True}, {"text": "As you like."})
+    chat.send("/help\r")
+    chat.wait_for("Esc or Ctrl+C: stop")  # the help was silent about it, and about @, ! and #
     chat.send("wait\r")
     here.fake.wait_requests(1)
     chat.send("why\x1b\rnot")

@@ -65,6 +65,7 @@ def test_diff_of_paths_counts_and_json(changed):
     assert "D  gone.txt" in counts and "M  long.txt" in counts and "+3 -3" in counts
     data = json.loads(changed.ok("diff", "--json"))
     assert {row["path"] for row in data["written"]} >= {"/long.txt", "/dir/new.txt"}
+    assert changed.ok("diff", "/dir/new.txt") == changed.ok("diff", "dir/new.txt"), "as --json names it"
     (session,) = json.loads(changed.ok("sessions", "--json"))
     assert changed.ok("diff", session["id"][:5], "dir") == changed.ok("diff", "dir")
     for words in (["diff", "9999"], ["diff", "9999", "--stat"], ["diff", "9999", "--json"],
@@ -187,6 +188,21 @@ def test_a_terminal_asks_before_landing_and_for_each_flagged_path(desk, written)
         terminal.wait_for("landed 2 changes")
         assert terminal.wait() == 0
     assert (desk.project / "AGENTS.md").exists()
+
+
+def test_a_flagged_path_that_is_declined_leaves_the_others_to_land(desk, written):
+    """UI-44; faces B1: one `n` refused the whole landing."""
+    desk.edit(written("AGENTS.md", "obey\n"), written("ok.txt", "fine\n"))
+    desk.ok("make", "-q")
+    with desk.terminal("land") as terminal:
+        terminal.wait_for("AGENTS.md needs its own review: agent-config")
+        terminal.wait_for("[y/N]")
+        terminal.send("n\r")
+        terminal.wait_for("Land 1 change? [y/N]")
+        terminal.send("y\r")
+        terminal.wait_for("landed 1 change")
+        terminal.wait()
+    assert (desk.project / "ok.txt").exists() and not (desk.project / "AGENTS.md").exists()
 
 
 def test_discard_keeps_the_session_and_the_work_in_the_trash(changed):

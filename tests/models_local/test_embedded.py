@@ -66,7 +66,9 @@ async def test_every_step_of_a_real_job_is_a_valid_call_and_the_turn_ends(
     calls = [block for m in result.messages for block in m.content if isinstance(block, ToolUseBlock)]
     assert result.stop_reason == "completed" and result.text
     assert calls and {call.name for call in calls} <= set(OFFERED)
-    assert result.usage.cost == 0.0 and result.usage.cache_read_tokens > result.usage.input_tokens
+    assert result.usage.cost == 0.0
+    # A change asks the model once, so that its first of a process has nothing to reuse.
+    assert job.kind == "change" or result.usage.cache_read_tokens > result.usage.input_tokens
 
 
 @pytest.mark.timeout(patience(900))

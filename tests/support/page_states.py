@@ -96,7 +96,11 @@ async def upload_too_much(page: Page, _stage: Stage) -> None:
 
 
 async def traffic(page: Page, _stage: Stage) -> None:
-    await page.get_by_role("button", name="Traffic").click()
+    if not await page.get_by_role("button", name="Traffic").is_visible():
+        await press("More actions")(page, _stage)
+        await press("Traffic", role="menuitem")(page, _stage)
+    else:
+        await page.get_by_role("button", name="Traffic").click()
     await page.get_by_role("button", name="LLM traces").click()
     await expect(page.locator(".frame, .trace, [class*=frame]").first).to_be_visible()
 

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import type { ConflictPlace, Diff, LandingPlan, Taken } from "../src/api/types.ts";
 import { bothOf, carried, endsOf, lostLines, resultOf, takesOf, undecided } from "../src/state/conflict.ts";
 import { hunkData } from "../src/state/hunks.ts";
-import { withMarks } from "../src/state/hidden_marks.ts";
+import { seenName, withMarks } from "../src/state/hidden_marks.ts";
 import { EXCERPT, longChanges } from "../src/state/long_lines.ts";
 import { changedFiles, firstChoice, keptChoice, landRequest, setAll } from "../src/state/review.ts";
 
@@ -104,6 +104,8 @@ test("a change in a line of two million characters is shown where it is", () => 
 
 test("what is not seen is named, and how a changed line ends is kept", () => {
   assert.deepEqual(withMarks("if a\u202e x"), [{ text: "if a", mark: false }, { text: "U+202E", mark: true }, { text: " x", mark: false }]);
+  assert.equal(seenName("rev\u202etxt.exe"), "rev‹U+202E›txt.exe");
+  assert.equal(seenName("plain.txt"), "plain.txt");
   assert.deepEqual(withMarks("👨‍👩‍👧 é"), [{ text: "👨‍👩‍👧 é", mark: false }]);
   const hunk = hunkData({ id: "e", old_start: 1, old_lines: 2, new_start: 1, new_lines: 2, text: "-a\n+a\r\n-b\n+b\n\\ No newline at end of file\n" });
   assert.deepEqual(hunk.lines.map(({ content, cr, open }) => [content, cr ?? false, open ?? false]), [["a", false, false], ["a", true, false], ["b", false, false], ["b", false, true]]);

@@ -136,3 +136,10 @@ test("the end of a history, read first, becomes the whole when its beginning com
   assert.ok(tool?.kind === "tool" && tool.input["command"] === "ls" && tool.endedAt === 1000);
   assert.equal(fromFirstWhole(both.entries), both.entries);
 });
+
+test("a board that changes is shown where it belongs, not in a chat that happens to be looked at", () => {
+  const board = { type: "task_update", tasks: [{ id: 1, subject: "look", status: "pending" }], cursor: 4, turn_id: null } as unknown as ServerFrame;
+  assert.equal(reduce(EMPTY, [board]).todos.length, 0);
+  assert.equal(reduce({ ...EMPTY, flags: { teams: true } }, [board]).todos.length, 1);
+  assert.equal(reduce(EMPTY, [{ ...board, turn_id: "t_1" } as ServerFrame]).todos.length, 1);
+});

@@ -162,7 +162,9 @@ async def test_a_server_with_sign_in(tmp_path: Path, fake: FakeModels, issuer: I
         assert (await server.http.get("/api/tools")).status_code == 401
         headers = {"Authorization": f"Bearer {issuer.token()}"}
         me = (await server.http.get("/api/auth/me", headers=headers)).json()
-        assert me == {"authenticated": True, "email": "ann@birds.example", "name": "Ann", "role": "user"}
+        assert me == {
+            "authenticated": True, "email": "ann@birds.example", "name": "Ann", "role": "user", "user": "ann@birds.example",
+        }  # fmt: skip
         other = {"Authorization": f"Bearer {issuer.token(email='bob@birds.example')}"}
         assert (await server.http.get("/api/tools", headers=other)).status_code == 401
         conversation = await server.conversation(headers=headers)

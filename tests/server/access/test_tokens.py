@@ -40,7 +40,7 @@ async def test_a_token_admits_and_its_secret_is_nowhere(server: LiveServer, tmp_
     headers = await token(server, "laptop")
     assert (await server.http.get("/api/tools", headers=headers)).status_code == 200
     me = (await server.http.get("/api/auth/me", headers=headers)).json()
-    assert me == {"authenticated": True, "role": "user", "name": "laptop"}
+    assert me == {"authenticated": True, "role": "user", "user": "laptop", "name": "laptop"}
     secret = headers["Authorization"].removeprefix("Bearer ")
     assert secret.startswith("bb_")
     assert len(secret) >= 3 + 43

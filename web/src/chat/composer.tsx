@@ -8,7 +8,9 @@ import { useMedia } from "../app/shell.tsx";
 import { mentionOf } from "../state/mentions.ts";
 import { drafts, prefer, usePreferences } from "../state/preferences.ts";
 import { t } from "../text.ts";
+import { dropped } from "../ui/browser.ts";
 import { IconButton, Menu } from "../ui/kit.tsx";
+import { complain } from "../ui/toasts.tsx";
 import { MentionMenu, useMentions, withFiles } from "./mention.tsx";
 import { VoiceButton } from "./voice.tsx";
 
@@ -60,7 +62,10 @@ function useDrop(onFiles: ((files: File[]) => Promise<void>) | null): boolean {
       setOver(false);
       if (!isFiles(event)) return;
       event.preventDefault();
-      void latest.current?.([...(event.dataTransfer?.files ?? [])]);
+      if (!event.dataTransfer) return;
+      const { files, directories } = dropped(event.dataTransfer);
+      if (directories > 0) complain(t.noDirectories);
+      void latest.current?.(files);
     };
     addEventListener("dragover", move);
     addEventListener("dragleave", leave);

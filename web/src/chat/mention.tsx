@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type RefObjec
 import { api } from "../api/client.ts";
 import { attachedText, typedMention, withMention, type Found } from "../state/mentions.ts";
 import { Names } from "../state/names.ts";
+import { seenName } from "../state/hidden_marks.ts";
 import { t } from "../text.ts";
 
 const FRESH_MS = 20_000;
@@ -126,7 +127,7 @@ export function MentionMenu({ mentions }: { mentions: Mentions }) {
             }}
           >
             <Icon size={14} aria-hidden="true" />
-            <span className="clip">{name}</span>
+            <span className="clip">{seenName(name)}</span>
           </li>
         );
       })}

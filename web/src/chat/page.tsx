@@ -132,11 +132,13 @@ function useOwnActions(id: string, setModel: (name: string | null) => void): Own
   );
 }
 
+const SAID_BY_PAGES = ["not_found", "unauthorized"];
+
 function useAlerts(state: ConversationState): void {
   const newest = state.alerts.at(-1);
   useEffect(() => {
-    // That it is not there is said by the page itself.
-    if (newest && newest.code !== "not_found") complain(new Error(newest.text));
+    // That it is not there, or that nobody is signed in, is said by the page itself.
+    if (newest && !SAID_BY_PAGES.includes(newest.code ?? "")) complain(new Error(newest.text));
   }, [newest]);
 }
 

@@ -8,6 +8,7 @@ import type { Landing, Refused } from "../api/types.ts";
 import { useLinks } from "../app/place.tsx";
 import { changedFiles, gravestFirst, isByItself, isLandedAlready, markReasons, pathsOf, refusalReason, type ChangedFile } from "../state/review.ts";
 import { count } from "../state/words.ts";
+import { seenName } from "../state/hidden_marks.ts";
 import { t } from "../text.ts";
 import { Dialog, Loading, Problem } from "../ui/kit.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
@@ -78,7 +79,7 @@ export function ReadyCard({ conversation, version, running }: { conversation: st
               <li key={file.path}>
                 <Icon size={15} aria-hidden="true" />
                 <button type="button" className="name clip" title={t.beforeAfter} onClick={() => setLooking(file)}>
-                  {file.path.slice(1)}
+                  {seenName(file.path.slice(1))}
                 </button>
                 <span className="muted">{isByItself(file) ? t.needsLook : file.isMarked ? t.isMarked(t.kinds[file.kind]) : t.kinds[file.kind]}</span>
               </li>
@@ -97,7 +98,7 @@ export function ReadyCard({ conversation, version, running }: { conversation: st
         <Problem tone="warn">
           {refused.map((row) => (
             <p key={row.path}>
-              <strong>{row.path.slice(1)}</strong>: {refusalReason(row.reason)}
+              <strong>{seenName(row.path.slice(1))}</strong>: {refusalReason(row.reason)}
             </p>
           ))}
         </Problem>
@@ -125,7 +126,7 @@ export function ReadyCard({ conversation, version, running }: { conversation: st
         )}
       </div>
       {looking && (
-        <Dialog wide title={looking.path.slice(1)} onClose={() => setLooking(null)}>
+        <Dialog wide title={seenName(looking.path.slice(1))} onClose={() => setLooking(null)}>
           <div className="dialog-diff">
             <Suspense fallback={<Loading label={t.loading} />}>
               <ReadOnlyDiff files={[looking]} label={t.beforeAfter} sideBySide />

@@ -24,6 +24,7 @@ export default function NewChat({ onClose }: { onClose: () => void }) {
   const [workspaces, setWorkspaces] = useState<WorkspaceRow[]>([]);
   const [model, setModel] = useState("");
   const [wanted, setWanted] = useState<NewConversation>({ enable_tracing: true });
+  const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
   useEffect(() => {
     const fail = (error: unknown): void => setProblem(error instanceof Error ? error.message : String(error));
@@ -32,12 +33,14 @@ export default function NewChat({ onClose }: { onClose: () => void }) {
     api.health().then((health) => setModel(health.model ?? ""), fail);
   }, []);
   const begin = async (): Promise<void> => {
+    setBusy(true);
     try {
       const made = await api.begin(wanted);
       refreshSessions();
       onClose();
       go(links.chat(made.conversation_id));
     } catch (error) {
+      setBusy(false);
       setProblem(error instanceof Error ? error.message : String(error));
     }
   };
@@ -51,7 +54,7 @@ export default function NewChat({ onClose }: { onClose: () => void }) {
           <button type="button" className="button" onClick={onClose}>
             {t.cancel}
           </button>
-          <button type="button" className="button primary" onClick={() => void begin()}>
+          <button type="button" className="button primary" disabled={busy} onClick={() => void begin()}>
             {t.begin}
           </button>
         </>

@@ -47,11 +47,16 @@ function Read({ name, onEdit, onDelete, onClose }: { name: string; onEdit: (skil
 
 function Write({ begin, onDone, onClose }: { begin: Skill; onDone: () => void; onClose: () => void }) {
   const [skill, setSkill] = useState(begin);
+  const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
   const isNew = begin.name === "";
   const change = (part: Partial<Skill>): void => setSkill({ ...skill, ...part });
   const save = (): void => {
-    api.writeSkill(skill, !isNew).then(onDone, (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)));
+    setBusy(true);
+    api.writeSkill(skill, !isNew).then(onDone, (error: unknown) => {
+      setBusy(false);
+      setProblem(error instanceof Error ? error.message : String(error));
+    });
   };
   return (
     <Dialog
@@ -63,7 +68,7 @@ function Write({ begin, onDone, onClose }: { begin: Skill; onDone: () => void; o
           <button type="button" className="button" onClick={onClose}>
             {t.cancel}
           </button>
-          <button type="button" className="button primary" disabled={!skill.name.trim() || !skill.description.trim()} onClick={save}>
+          <button type="button" className="button primary" disabled={busy || !skill.name.trim() || !skill.description.trim()} onClick={save}>
             {t.save}
           </button>
         </>

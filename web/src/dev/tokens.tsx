@@ -20,10 +20,15 @@ function stateOf(row: TokenRow): { word: string; tone: string } {
 
 function Make({ onMade, onClose }: { onMade: (made: TokenMade) => void; onClose: () => void }) {
   const [wanted, setWanted] = useState<NewToken>({ name: "", role: "user" });
+  const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
   const change = (part: Partial<NewToken>): void => setWanted({ ...wanted, ...part });
   const make = (): void => {
-    api.makeToken(wanted).then(onMade, (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)));
+    setBusy(true);
+    api.makeToken(wanted).then(onMade, (error: unknown) => {
+      setBusy(false);
+      setProblem(error instanceof Error ? error.message : String(error));
+    });
   };
   return (
     <Dialog
@@ -34,7 +39,7 @@ function Make({ onMade, onClose }: { onMade: (made: TokenMade) => void; onClose:
           <button type="button" className="button" onClick={onClose}>
             {t.cancel}
           </button>
-          <button type="button" className="button primary" disabled={!wanted.name.trim()} onClick={make}>
+          <button type="button" className="button primary" disabled={busy || !wanted.name.trim()} onClick={make}>
             {t.newToken}
           </button>
         </>

@@ -9,8 +9,9 @@ import { isImage } from "../state/diff_rows.ts";
 import { browseRows, type BrowseRow } from "../state/file_tree.ts";
 import { languageOf } from "../state/hunks.ts";
 import { size } from "../state/words.ts";
+import { seenName } from "../state/hidden_marks.ts";
 import { t } from "../text.ts";
-import { saveBlob } from "../ui/browser.ts";
+import { dropped, saveBlob } from "../ui/browser.ts";
 import { useColours } from "../ui/code.tsx";
 import { Empty, IconButton, Loading, Problem } from "../ui/kit.tsx";
 import { Markdown } from "../ui/markdown.tsx";
@@ -117,7 +118,7 @@ function FolderRow({ row, onTurn }: { row: Extract<BrowseRow, { kind: "folder" }
     <button type="button" className="file-row folder" style={indent(row.depth)} aria-expanded={row.open} onClick={onTurn}>
       <Chevron size={15} aria-hidden="true" />
       <span className="clip grow" title={row.path}>
-        {row.name}
+        {seenName(row.name)}
       </span>
       <span className="size">{row.count}</span>
     </button>
@@ -130,7 +131,7 @@ function FileRow({ row: { file, name, depth }, onPick }: { row: Extract<BrowseRo
     <button type="button" className="file-row" style={indent(depth)} onClick={onPick}>
       <Icon size={15} aria-hidden="true" />
       <span className="clip grow" title={file.path}>
-        {name}
+        {seenName(name)}
       </span>
       {file.state === "unlanded" && <span className="badge accent">{t.changedWord}</span>}
       <span className="size">{size(file.size)}</span>
@@ -201,7 +202,9 @@ export default function FilePanel({ conversation, version, at = null, place = nu
       onDrop={(event) => {
         event.preventDefault();
         setDropping(false);
-        void send([...event.dataTransfer.files]);
+        const { files, directories } = dropped(event.dataTransfer);
+        if (directories > 0) complain(t.noDirectories);
+        void send(files);
       }}
     >
       {picked ? (

@@ -8,6 +8,7 @@ import { hunkData } from "../state/hunks.ts";
 import { longChanges } from "../state/long_lines.ts";
 import type { ChangedFile } from "../state/review.ts";
 import { size } from "../state/words.ts";
+import { seenName } from "../state/hidden_marks.ts";
 import { t } from "../text.ts";
 import { saveBlob } from "../ui/browser.ts";
 import { Problem } from "../ui/kit.tsx";
@@ -199,7 +200,7 @@ function Directory({ file }: { file: ChangedFile }) {
       <summary>{t.directoryDeleted(file.inside.length)}</summary>
       <ul className="mono">
         {file.inside.slice(0, MOST_NAMES).map((path) => (
-          <li key={path}>{path.slice(1)}</li>
+          <li key={path}>{seenName(path.slice(1))}</li>
         ))}
       </ul>
       {file.inside.length > MOST_NAMES && <p>{t.andMore(file.inside.length - MOST_NAMES)}</p>}

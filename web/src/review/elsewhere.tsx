@@ -30,7 +30,7 @@ export function useElsewhere(conversation: string, review: Review): Landing | nu
   return review.busy || isMine ? null : newest;
 }
 
-export function Elsewhere({ landing }: { landing: Landing | null }) {
+export function Elsewhere({ landing, answerLost }: { landing: Landing | null; answerLost: boolean }) {
   const face = useFace();
   if (!landing) return null;
   const who = landing.actor && landing.actor !== "local" ? landing.actor : t.somebody;
@@ -39,7 +39,7 @@ export function Elsewhere({ landing }: { landing: Landing | null }) {
   return (
     <div className="outcome" data-testid="elsewhere">
       <Problem tone="info">
-        <p>{words(landing.entries.length, who, door)}</p>
+        <p>{answerLost ? (face === "dev" ? t.landedUnheard : t.keptUnheard)(landing.entries.length) : words(landing.entries.length, who, door)}</p>
       </Problem>
     </div>
   );

@@ -4,6 +4,7 @@ import { ChevronDown, ChevronRight, Eye, MessageSquarePlus, ShieldAlert, Triangl
 import { useFace } from "../app/place.tsx";
 import type { ReviewHunk } from "../state/hunks.ts";
 import { flagDetail, flagReason, hunkChosen, setHunk, type ChangedFile, type Choice } from "../state/review.ts";
+import { seenName } from "../state/hidden_marks.ts";
 import { t } from "../text.ts";
 import { Counts, FileMark } from "./tree.tsx";
 
@@ -50,14 +51,14 @@ export function FileHead({ file, open, comments, choice, onOpen, onChoice, viewe
       <h2 title={file.renamedFrom ? `${file.renamedFrom} → ${file.path}` : file.path}>
         {file.renamedFrom && (
           <span className="from clip">
-            <bdi>{file.renamedFrom.slice(1)}</bdi>
+            <bdi>{seenName(file.renamedFrom.slice(1))}</bdi>
           </span>
         )}
         {file.renamedFrom && <span aria-label={t.renamedTo}>→</span>}
         <span className="path">
-          {file.directory && <span className="directory clip">{file.directory}</span>}
+          {file.directory && <span className="directory clip">{seenName(file.directory)}</span>}
           {file.directory && <span className="directory">/</span>}
-          <span className="clip name">{file.name}</span>
+          <span className="clip name">{seenName(file.name)}</span>
         </span>
         <Facts file={file} />
       </h2>

@@ -8,6 +8,7 @@ import { Page } from "../app/page.tsx";
 import { useFace } from "../app/place.tsx";
 import { changedFiles, undoReason, type ChangedFile } from "../state/review.ts";
 import { ago, count, moment } from "../state/words.ts";
+import { seenName } from "../state/hidden_marks.ts";
 import { t } from "../text.ts";
 import { Empty, Loading, Problem } from "../ui/kit.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
@@ -89,7 +90,7 @@ function Row({ landing, onChange }: { landing: Landing; onChange: () => void }) 
         <ul>
           {files.slice(0, SHOWN).map((file) => (
             <li key={file.path} className="clip" title={file.path}>
-              <span className="op">{t.ops[file.op] ?? file.op}</span> {file.path.replace(/^\//, "")}
+              <span className="op">{t.ops[file.op] ?? file.op}</span> {seenName(file.path.replace(/^\//, ""))}
             </li>
           ))}
           {files.length > SHOWN && <li>{t.andMore(files.length - SHOWN)}</li>}

@@ -175,7 +175,7 @@ export default function ReviewPage({ id }: { id: string }) {
           )}
           {tree && <button type="button" className="scrim narrow-only" aria-label={t.close} onClick={() => setTree(false)} />}
           <div className="diffs">
-            <Elsewhere landing={elsewhere} />
+            <Elsewhere landing={elsewhere} answerLost={review.answerLost} />
             <Outcome review={review} onDecide={setDeciding} />
             <GitStory review={review} files={files.length} />
             <Folded review={review} />

@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { Virtuoso, type VirtuosoHandle } from "react-virtuoso";
 import { fileMark, flagReason, isByItself, setAll, setFile, type ChangedFile, type Choice } from "../state/review.ts";
 import { thousands } from "../state/words.ts";
+import { seenName } from "../state/hidden_marks.ts";
 import { t } from "../text.ts";
 import { IconButton } from "../ui/kit.tsx";
 
@@ -65,7 +66,7 @@ export function FileMark({ file, choice, onChoice, word }: MarkProps & { word?: 
     <label className={word ? "check mark" : "check"} title={word ? t.markHint : undefined}>
       <input
         type="checkbox"
-        aria-label={t.choose(file.path.slice(1))}
+        aria-label={t.choose(seenName(file.path.slice(1)))}
         checked={mark === "all"}
         ref={(input) => {
           if (input) input.indeterminate = mark === "some";
@@ -124,7 +125,7 @@ export function ChangeTree({ files, choice, current, open, onChoice, onPick, onC
         <button type="button" className="tree-row directory" aria-expanded={!shut.has(row.key)} title={row.name} onClick={() => toggle(row.key)}>
           <Chevron size={13} aria-hidden="true" />
           <span className="clip name">
-            <bdi>{row.name}/</bdi>
+            <bdi>{seenName(row.name)}/</bdi>
           </span>
           {shut.has(row.key) && <span className="counts">{row.count}</span>}
         </button>
@@ -135,7 +136,7 @@ export function ChangeTree({ files, choice, current, open, onChoice, onPick, onC
       <div className={`tree-row ${file.directory ? "inner" : ""} ${file.path === current ? "current" : ""}`}>
         <FileMark file={file} choice={choice} onChoice={onChoice} />
         <button type="button" className={`name ${file.kind === "delete" ? "gone" : ""}`} title={file.path} aria-current={file.path === current || undefined} onClick={() => onPick(file.path)}>
-          {file.name}
+          {seenName(file.name)}
         </button>
         {file.isMarked && (
           <span title={file.flags.map(flagReason).join(" ")}>

@@ -57,6 +57,8 @@ export interface Review {
   refused: readonly Refused[];
   landed: Landing | null;
   busy: boolean;
+  /** What was asked for last has no answer: the connection broke. */
+  answerLost: boolean;
   /** As all of these: whether it was done. */
   land: () => Promise<boolean>;
   force: (path: string) => Promise<boolean>;
@@ -117,6 +119,8 @@ export function useReview(conversation: string, version: number): Review {
   const [refused, setRefused] = useState<readonly Refused[]>([]);
   const [landed, setLanded] = useState<Landing | null>(null);
   const [busy, setBusy] = useState(false);
+  /** A landing was asked for whose answer never came. */
+  const [answerLost, setAnswerLost] = useState(false);
   const before = useRef<Loaded | null>(null);
 
   const load = useCallback(async (): Promise<void> => {
@@ -144,10 +148,12 @@ export function useReview(conversation: string, version: number): Review {
       setBusy(true);
       setRefused([]);
       setMoved([]);
+      setAnswerLost(false);
       try {
         await todo();
         return true;
       } catch (error) {
+        if (error instanceof ApiError && error.status === 0) setAnswerLost(true);
         if (error instanceof ApiError && isLandedAlready(error)) toast(t.staleText);
         else if (error instanceof ApiError && error.refused.length > 0) setRefused(error.refused);
         else complain(error);
@@ -209,5 +215,5 @@ export function useReview(conversation: string, version: number): Review {
   const git = loaded?.git ?? NO_GIT;
   const folded = loaded?.folded ?? NONE_FOLDED;
   const commits = loaded?.plan.commits ?? false;
-  return { files, choice, setChoice, problem, plan, git, commits, folded, beside, setBeside, landCommits, commit: loaded?.plan.in_git ? commit : null, setCommit, moved, refused, landed, busy, land, force, resolve, undo, discard, leaveOut };
+  return { files, choice, setChoice, problem, plan, git, commits, folded, beside, setBeside, landCommits, commit: loaded?.plan.in_git ? commit : null, setCommit, moved, refused, landed, busy, answerLost, land, force, resolve, undo, discard, leaveOut };
 }

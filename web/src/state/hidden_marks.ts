@@ -16,3 +16,10 @@ export function withMarks(text: string): { text: string; mark: boolean }[] {
   if (at < text.length || found.length === 0) found.push({ text: text.slice(at), mark: false });
   return found;
 }
+
+/** Return a name with what nobody would see in it named: `rev‹U+202E›txt.exe` is no text file. */
+export function seenName(name: string): string {
+  return withMarks(name)
+    .map((piece) => (piece.mark ? `‹${piece.text}›` : piece.text))
+    .join("");
+}

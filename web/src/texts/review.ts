@@ -140,6 +140,8 @@ export const review = {
   landedText: (value: number) => `Landed ${plural(value, "file", "files")}.`,
   somebody: "somebody",
   inAnotherWindow: "in another window",
+  landedUnheard: (value: number) => `${plural(value, "file", "files")} landed while the connection was broken.`,
+  keptUnheard: (value: number) => `${plural(value, "file was", "files were")} kept while the connection was broken.`,
   landedBy: (value: number, who: string, door: string) => `${plural(value, "file", "files")} landed meanwhile, by ${who} ${door}.`,
   keptBy: (value: number, who: string, door: string) => `${plural(value, "file was", "files were")} kept meanwhile, by ${who} ${door}.`,
   takenBackBy: (value: number, who: string, door: string) => `${plural(value, "file was", "files were")} taken back meanwhile, by ${who} ${door}.`,

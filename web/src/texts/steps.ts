@@ -34,6 +34,7 @@ export const steps = {
   answeredStatus: (status: number) => `The server answered with status ${status}.`,
   notValid: "not valid",
   uploadCut: "The upload was cut off. Try again.",
+  noDirectories: "A directory cannot be dropped here. Open it and drop the files that are in it.",
   uploadCancelled: "The upload was cancelled.",
   unpriced: "unpriced",
   justNow: "now",

@@ -33,6 +33,14 @@ export async function mayNotify(): Promise<boolean> {
   return "Notification" in window && (await Notification.requestPermission()) === "granted";
 }
 
+/** Return the files of a drop, and how many directories were among them: those have no bytes that could be sent. */
+export function dropped(transfer: DataTransfer): { files: File[]; directories: number } {
+  const items = [...transfer.items].filter((item) => item.kind === "file");
+  const isDirectory = (item: DataTransferItem): boolean => item.webkitGetAsEntry()?.isDirectory ?? false;
+  const files = items.filter((item) => !isDirectory(item)).flatMap((item) => item.getAsFile() ?? []);
+  return { files, directories: items.filter(isDirectory).length };
+}
+
 /** Hand bytes to the browser's downloads under a name. */
 export function saveBlob(blob: Blob, name: string): void {
   const address = URL.createObjectURL(blob);

@@ -30,7 +30,8 @@ export function toast(text: string, action: Toast["action"] = null, ms = 6000): 
 export function complain(error: unknown): void {
   if ((error as { status?: unknown } | null)?.status === 401) return; // the sign-in page says so, over everything
   const text = error instanceof Error ? error.message : String(error);
-  set([...toasts.slice(-3), { id: next++, text, tone: "error", action: null, ms: 9000 }]);
+  // Several that fail for one reason say it once.
+  set([...toasts.filter((shown) => shown.text !== text).slice(-3), { id: next++, text, tone: "error", action: null, ms: 9000 }]);
 }
 
 function dismiss(id: number): void {

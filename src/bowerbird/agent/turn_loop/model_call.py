@@ -164,12 +164,17 @@ def _end(turn: Turn, stop: str, refusal: BudgetRefusal) -> None:
     turn.finish("token_budget" if stop == "token_budget" else "cost_budget", turn.text_so_far(), error)
 
 
+def _usd(amount: float) -> str:
+    """Return an amount with every digit that counts: a limit of a cent's part is not 0."""
+    return "$" + (f"{amount:.6f}".rstrip("0").rstrip(".") if amount else "0")
+
+
 def _figures(refusal: BudgetRefusal) -> str:
     whose = f"this {refusal.scope}"  # turn, session, user, schedule, deployment
     if refusal.unit == "usd":
         return (
-            f"{whose} may spend {refusal.limit:.4f} USD; {refusal.spent:.4f} USD are spent, and the next "
-            f"call may cost {refusal.needed:.4f}"
+            f"{whose} may spend {_usd(refusal.limit)}; {_usd(refusal.spent)} is spent, and the next "
+            f"call may cost {_usd(refusal.needed)}"
         )
     return (
         f"{whose} may use {refusal.limit:,.0f} tokens; {refusal.spent:,.0f} are used, and the next call "

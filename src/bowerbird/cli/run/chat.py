@@ -24,7 +24,7 @@ from bowerbird.cli.run.sessions import changed_files, show_past, status_line
 from bowerbird.cli.run.slash_lines import Command, Fact, Refused, Said, Slash, read_line
 from bowerbird.cli.run.watching import Watch
 from bowerbird.cli.terminal.drawing import MarkdownPainter
-from bowerbird.cli.terminal.exits import DONE, CliExit, why_it_ended
+from bowerbird.cli.terminal.exits import DONE, CliExit, how_it_ended, why_it_ended
 from bowerbird.cli.terminal.run_options import RunOptions
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.text import cost_line, harmless, one_line, plural, short_path
@@ -314,7 +314,7 @@ class Chat:
         await self.refresh()
         assert self.session is not None, "its turn has ended"
         if turn["error"]:
-            self.screen.line(f"the turn failed: {harmless(str(turn['error'].get('message')))}", "red")
+            self.screen.line(f"{how_it_ended(turn['stop_reason'])}: {turn['error'].get('message')}", "red")
             self.screen.line("/resume tries again from where it stopped", "dim")
         elif why := why_it_ended(turn["stop_reason"]):
             self.screen.line(f"stopped: {why}", "yellow")

@@ -11,7 +11,7 @@ from typing import Any
 from bowerbird.cli.client.protocol import Client, News, Row
 from bowerbird.cli.run.watching import Ask, Watch
 from bowerbird.cli.terminal.drawing import MarkdownPainter
-from bowerbird.cli.terminal.exits import TIMEOUT, code_of_turn, why_it_ended
+from bowerbird.cli.terminal.exits import TIMEOUT, code_of_turn, how_it_ended, why_it_ended
 from bowerbird.cli.terminal.run_options import RunOptions
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.terminal import Spinner, Terminal
@@ -311,7 +311,7 @@ class OneShot:
     def _sum_up(self, thread_id: str, turn: Row, changed: int, window: int) -> None:
         terminal = self._terminal
         if turn["error"]:
-            terminal.warn(f"the turn failed: {turn['error'].get('message')}", "red")
+            terminal.warn(f"{how_it_ended(turn['stop_reason'])}: {turn['error'].get('message')}", "red")
         elif turn["state"] == "done" and (why := why_it_ended(turn["stop_reason"])):
             terminal.warn(f"stopped: {why}", "yellow")
             terminal.warn(f'continue with: bowerbird run --resume={thread_id} "go on"')

@@ -95,6 +95,11 @@ def why_it_ended(stop_reason: str | None) -> str:
     return _ENDS.get(stop_reason, stop_reason)
 
 
+def how_it_ended(stop_reason: str | None) -> str:
+    """Return how the error of a turn begins: a limit that is reached is no failure."""
+    return "stopped" if stop_reason in _LIMITS else "the turn failed"
+
+
 def code_of_turn(state: str, stop_reason: str | None, *, denied_last: bool = False) -> int:
     """Return the exit code of a one-shot run.
 

@@ -13,6 +13,8 @@ from bowerbird.cli.terminal.exits import USAGE, CliExit
 def branch_paths(paths: Sequence[str], workspace: Path | None) -> list[str]:
     """Return paths as a branch knows them, none for all of it: relative ones start in the current directory.
 
+    A path from `/` that is none of this machine starts at the workspace's top, as in `--json`.
+
     Args:
         workspace: None for one of another machine: paths start at its top.
 
@@ -26,6 +28,9 @@ def branch_paths(paths: Sequence[str], workspace: Path | None) -> list[str]:
     result: list[str] = []
     for path in paths:
         normal = Path(os.path.normpath(start / path))
+        if path.startswith("/") and not normal.is_relative_to(workspace) and not os.path.lexists(normal):
+            result.append(_from_top(path))  # as `--json` and the pages name it
+            continue
         if not normal.is_relative_to(workspace):
             raise CliExit(USAGE, f"{path} is not in {workspace}")
         result.append(normal.relative_to(workspace).as_posix())

@@ -48,6 +48,7 @@ DRAFT_FROM, DRAFT_TOKENS = 6, 16
 rewritten file is mostly a copy. The text is the same, written in half of the time or less."""
 
 SPIN_COUNT = "10000"
+_READ_BYTES = 8 << 20
 INSTALL = "pip install 'bowerbird[local]'"
 
 
@@ -332,6 +333,7 @@ def _load(path: Path, options: EngineOptions, door: Door, kept: Path | None) -> 
     params.n_cache_reuse = CACHE_REUSE
     params.fit_params = False
     params.verbosity = -1
+    params.warmup = False  # the first evaluation is the same work, and can be stopped
     params.n_threads_http = 1
     params.ui = params.endpoint_slots = False
     params.speculative.types = [xllamacpp.common_speculative_type.COMMON_SPECULATIVE_TYPE_NGRAM_SIMPLE]
@@ -342,9 +344,23 @@ def _load(path: Path, options: EngineOptions, door: Door, kept: Path | None) -> 
     params.hostnames = [str(door.path)]
     params.api_keys = [door.key]
     try:
+        _read_ahead(path)
         return xllamacpp.Server(params)
+    except OSError as error:
+        raise _failure(path, f"cannot read the model: {error.strerror or error}") from error
     except RuntimeError as error:
         raise _failure(path, f"cannot load the model: {error}") from error
+
+
+def _read_ahead(path: Path) -> None:
+    """Have the file in memory: the engine reads it while nothing else of the process can run.
+
+    From a slow disk that takes longer than a session's lease lasts.
+    """
+    piece = bytearray(_READ_BYTES)
+    with path.open("rb", buffering=0) as file:
+        while file.readinto(piece):
+            pass
 
 
 def _engine_error(path: Path, said: Mapping[str, Any]) -> ModelError:

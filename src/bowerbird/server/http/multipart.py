@@ -133,7 +133,10 @@ class _Parts:
             most = f"{settings.upload_bytes / (1 << 20):g} MB (limits.upload_mb)"
             raise problem("too_large", f"{next(reversed(self.files))} is larger than {most}")
         if self._total > settings.upload_total_bytes:
-            raise problem("too_large", f"the files are over {settings.upload_total_bytes} bytes together")
+            raise problem(
+                "too_large",
+                f"the files are larger than {settings.upload_total_bytes / (1 << 20):g} MB together",
+            )
         self._file.write(memoryview(data)[start:end])
 
 
