@@ -1,6 +1,9 @@
 """`bowerbird backup` and `bowerbird restore` as people use them (D-21)."""
 
 import json
+import resource
+
+from support.patience import HANG_S
 
 
 def test_everything_of_a_directory_comes_back(here, written):
@@ -63,3 +66,22 @@ def test_a_landing_of_back_then_is_not_finished_by_a_restore(here, written):
     here.ok("restore", str(here.home / "backup"), *elsewhere)
     assert "needs_attention" in here.ok("landings", "--json", *elsewhere)
     assert not (here.project / "landed.txt").exists()
+
+
+def test_thousands_of_files_that_cannot_be_read_are_counted_not_listed(here, written):
+    """D-21: one cause fills no screen, and the 51st file is not passed over in silence."""
+    here.fake.script({"tools": [written("kept.txt", "kept\n")]}, {"text": "ok"})
+    here.ok("run", "one")
+    large = here.home / ".bowerbird/data/blobs/large"
+    large.mkdir(parents=True)
+    for number in range(60):
+        with (large / f"{number:02}").open("wb") as file:
+            file.truncate(9 << 20)  # a hole: over the limit of the process below
+    small = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 20, 8 << 20))}
+    with here.start("backup", str(here.home / "backup"), **small) as process:
+        out, err = process.communicate(timeout=HANG_S)
+    told = [line for line in err.decode().splitlines() if line.startswith("not in the backup")]
+    assert (process.returncode, len(told)) == (3, 11), (out, err)
+    assert "50 more files" in told[-1]
+    record = json.loads((here.home / "backup" / "backup.json").read_bytes())
+    assert (record["unread"], len(record["refused"])) == (60, 50)

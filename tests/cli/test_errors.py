@@ -137,3 +137,23 @@ def test_a_hostile_tool_name_moves_no_terminal_in_any_form(desk: Desk) -> None:
     frames = [json.loads(line) for line in said.splitlines()]
     assert name in {frame["tool"] for frame in frames if frame.get("type") == "tool_call"}
     assert frames[-1]["answer"] == "as \x9b2J \u202e is"
+
+
+def test_a_path_that_is_not_utf_8_is_refused_before_anything_is_kept(here: Desk) -> None:
+    """UI-66: the first command went well, each later one ended with an internal error."""
+    odd = here.home / os.fsdecode(b"n\xff")
+    (odd / "project").mkdir(parents=True)
+    for arguments, where in (("--data-dir", str(odd / "data")), here.project), ((), odd / "project"):
+        code, _, err = here.run("hi", *arguments, cwd=where)
+        assert code in (1, 2) and "not UTF-8" in err and "internal" not in err, err
+    assert not (odd / "data").exists() and here.fake.request_count == 0
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root enters every directory")
+def test_a_data_directory_of_somebody_else_is_named_itself(here: Desk) -> None:
+    """UI-66: a file in it was named that nobody knows, `.agent.db`."""
+    closed = here.home / "closed"
+    closed.mkdir(mode=0o000)
+    code, _, err = here.run("sessions", "--data-dir", str(closed))
+    closed.chmod(0o700)
+    assert code == 1 and f"{closed} cannot be entered" in err and ".agent.db" not in err

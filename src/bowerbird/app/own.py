@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bowerbird.config import Loaded
 from bowerbird.core.errors import StoreError
+from bowerbird.core.text_paths import is_utf_8
 from bowerbird.store.unfinished import refuse_unfinished
 
 _MADE = "made-workspaces"  # in the data directory: one path a line
@@ -18,9 +19,15 @@ def make_data_dir(path: str) -> Path:
     """Return the data directory, made private (0700) when it was missing.
 
     Raises:
-        StoreError: it cannot be made, or a restore into it was killed; the message says what to do.
+        StoreError: it cannot be made or entered, its path is not UTF-8, or a restore into it was killed; the
+            message says what to do.
     """
     directory = Path(path)
+    if not is_utf_8(directory):
+        raise StoreError(
+            f"the path of the data directory {directory} is not UTF-8, as records need it; choose another "
+            "with --data-dir, agent.data_dir or Agent(data_dir=…)"
+        )
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

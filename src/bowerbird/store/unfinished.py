@@ -18,8 +18,15 @@ def is_unfinished(data_dir: Path) -> bool:
 
 
 def refuse_unfinished(data_dir: Path) -> None:
-    """Raise StoreError where a restore did not come to its end. Blocks."""
-    if is_unfinished(data_dir):
+    """Raise StoreError where a restore did not come to its end, or nobody may look. Blocks."""
+    try:
+        unfinished = is_unfinished(data_dir)
+    except OSError as error:
+        raise StoreError(
+            f"the data directory {data_dir} cannot be entered: {error.strerror}; check its owner and "
+            "permissions, or keep the data elsewhere with --data-dir"
+        ) from error
+    if unfinished:
         raise StoreError(
             f"a restore into {data_dir} was not finished, or is running; run `bowerbird restore` again: "
             "it starts from scratch"

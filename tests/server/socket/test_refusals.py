@@ -9,7 +9,11 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 @pytest.mark.parametrize(
     ("query", "known"),
-    [("v=3", "v is 1 or 2"), ("v=two", "v is 1 or 2"), ("v=2&on_disconnect=stay", "stop or continue")],
+    [
+        ("v=3", "v is 1 or 2"),
+        ("v=two", "v is 1 or 2"),
+        ("v=2&on_disconnect=stay", "stop or continue"),
+    ],
 )
 async def test_a_value_that_is_not_known_is_refused_with_those_that_are(
     server: LiveServer, query: str, known: str

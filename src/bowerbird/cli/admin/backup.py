@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from bowerbird.config import Loaded
     from bowerbird.sessions.transfer.backup import BackupRecord
 
+_NAMED = 10  # files that could not be read; one cause has thousands of them
+
 
 def backup(shell: Shell, *, directory: str, force: bool, json: bool) -> int:
     """Copy everything to a directory; 0, or 3 when a file could not be read or a session never rested.
@@ -40,8 +42,11 @@ def backup(shell: Shell, *, directory: str, force: bool, json: bool) -> int:
         for thread in done.working:
             shell.terminal.note(f"session {thread} never stopped writing: its turn counts as failed in the "
                                 "backup, and can be resumed after a look at its files", "yellow")  # fmt: skip
-        for reason in done.refused:
+        for reason in done.refused[:_NAMED]:
             shell.terminal.warn(f"not in the backup: {harmless_path(reason)}", "red")
+        if done.unread > _NAMED:
+            more = f"{plural(done.unread - _NAMED, 'more file')}; bowerbird backup --json names more of them"
+            shell.terminal.warn(f"not in the backup: {more}", "red")
     return PARTLY if done.working or done.refused else DONE
 
 

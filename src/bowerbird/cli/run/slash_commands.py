@@ -51,11 +51,11 @@ async def _help(chat: "Chat", _: str) -> None:
         chat.screen.line(f"/{name} ".ljust(indent) + first)
         for line in more:
             chat.screen.line(" " * indent + line)
-    chat.screen.line(
-        "@ names a file, !make runs a command of yours, #fact is remembered. Alt+Enter: new line. "
-        "Ctrl+R: search lines of before. Esc or Ctrl+C: stop the turn. Typing in a turn queues the message.",
-        "dim",
-    )
+    for hint in (
+        "@FILE: name a file. !COMMAND: run it on the branch yourself. #TEXT: remember it here.",
+        "Alt+Enter: new line. Ctrl+R: search earlier lines. Esc or Ctrl+C: stop the turn. Typing in a turn queues.",
+    ):
+        chat.screen.line(hint, "dim")
 
 
 async def _leave(chat: "Chat", _: str) -> None:

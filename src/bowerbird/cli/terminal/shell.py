@@ -18,6 +18,7 @@ from bowerbird.cli.terminal.command_line import Anywhere
 from bowerbird.cli.terminal.databases import of_server, say_other
 from bowerbird.cli.terminal.exits import DONE, TERMINATED, USAGE, CliExit
 from bowerbird.cli.terminal.terminal import Terminal
+from bowerbird.core.text_paths import is_utf_8
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
@@ -112,6 +113,8 @@ def directory_of(given: str | None) -> Path:
     if not path.is_dir():
         what = "does not exist" if not path.exists() else "is not a directory"
         raise CliExit(USAGE, f"workspace {path} {what}")
+    if not is_utf_8(path):
+        raise CliExit(USAGE, f"the path {path} is not UTF-8, and sessions keep it as text; rename it first")
     return path
 
 

@@ -21,6 +21,7 @@ from bowerbird.core.timestamps import now_iso
 from bowerbird.server.common.context import caller_of
 from bowerbird.server.common.errors import invalid, methods_at, problem
 from bowerbird.store.rows.idempotent_answers import StoredAnswer, find_answer, keep_answer
+from bowerbird.store.sql.patience import only_looking
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -68,7 +69,8 @@ class Idempotency:
         await response(scope, receive, send)
 
     async def _answer(self, request: "_Request", user: str, key: str) -> "_Captured | Response":
-        known = await self._store.read(lambda c: find_answer(c, user, key))
+        with only_looking():  # nothing was done yet: whoever has a key can safely ask again
+            known = await self._store.read(lambda c: find_answer(c, user, key))
         if known is not None:
             await request.drain()
             if known.fingerprint != request.fingerprint:

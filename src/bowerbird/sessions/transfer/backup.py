@@ -41,6 +41,7 @@ from bowerbird.workspace.raw_copy import Copied, held, make_equal
 RECORD, DATABASE, FILES = "backup.json", "agent.db", "files"
 KIND = "bowerbird-backup"
 _TRIES = 4  # short steps until every session rested between the two looks
+_NAMED = 50  # files that could not be read
 _OPEN = ("running",)
 _OVERLAYS_OWN = re.compile(r"branches(/[^/]+)(/work){2}")
 """The kernel's own, made for each mount; only root may read it."""
@@ -54,7 +55,7 @@ class BackupRecord(msgspec.Struct, frozen=True):
         at: when the database was read. version: of the program. revision: of the database's schema.
         sessions, files, bytes: how much there is; `restore` compares.
         working: sessions that were writing all the time: their turns are failed in the backup.
-        refused: files that could not be read, with the reason.
+        refused: files that could not be read, with the reason: the first ones of `unread`.
     """
 
     at: str
@@ -65,6 +66,7 @@ class BackupRecord(msgspec.Struct, frozen=True):
     bytes: int
     working: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    unread: int = 0
     kind: str = KIND
     v: int = 1
 
@@ -114,8 +116,9 @@ async def _copy(store: Store, place: Path, version: str) -> BackupRecord:
             break
     await in_thread(in_file, database, partial(_fail_turns, working))
     count, size = await in_thread(held, files)
+    refused = copied.refused
     return BackupRecord(
-        at, version, HEAD, len(before), count, size, tuple(working), tuple(copied.refused[:50])
+        at, version, HEAD, len(before), count, size, tuple(working), tuple(refused[:_NAMED]), len(refused)
     )
 
 

@@ -5,6 +5,7 @@ turning messages into records (`foreign_dialogues.py`).
 """
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -40,7 +41,7 @@ def read_threads(path: Path) -> list[Thread]:
         Unreadable: the file is no such database.
     """
     try:
-        connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
+        connection = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True)
     except sqlite3.Error as error:
         raise Unreadable(str(error)) from error
     try:

@@ -6,8 +6,20 @@ A turn goes on when the server is back. Somebody who looks at a page is told to 
 """
 
 import math
+from collections.abc import Generator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 LOOKING_S = 5.0
 
 READ_PATIENCE_S: ContextVar[float] = ContextVar("READ_PATIENCE_S", default=math.inf)
+
+
+@contextmanager
+def only_looking() -> Generator[None]:
+    """Have the reads within wait no longer than those of a page; what begins in it must end in it."""
+    before = READ_PATIENCE_S.set(LOOKING_S)
+    try:
+        yield
+    finally:
+        READ_PATIENCE_S.reset(before)

@@ -92,7 +92,7 @@ def _read_only_check(path: Path) -> None:
 def _quoted(path: Path) -> str:
     from urllib.parse import quote
 
-    return quote(str(path))
+    return quote(os.fsencode(path))
 
 
 def filesystem_of(directory: Path, mounts: str | None = None) -> str:
