@@ -50,8 +50,9 @@ def typed_on(page: str) -> list[Typed]:
 
 
 def alike(line: str) -> str:
-    """Return a line without what differs each time: ids, hashes, tokens and money."""
+    """Return a line without what differs each time: ids, hashes, tokens, money, and seconds of a slow machine."""
     line = re.sub(r"\b([a-z]{1,3}_[0-9a-z]{26}|[0-9a-f]{7,40})\b", "#", line)
+    line = re.sub(r" \((\d+m)?\d+s\)$", "", line)  # how long a call took, where it was a second or more
     return re.sub(r"^\S+ in · \S+ out · \S+ · \d+% ctx", "# in · # out · # · # ctx", line).rstrip()
 
 
