@@ -152,6 +152,7 @@ async def test_a_withdrawn_credential_asks_again_and_loses_no_words(
         await store.write(lambda c: revoke(c, row.token_id), flush=True)
         await page.locator("input[type=password]").fill(second)
         await page.get_by_role("button", name="Sign in").click()
+        await expect(page.locator("input[type=password]")).to_have_count(0)  # the chat stands below it
         await expect(page.get_by_label("Your message")).to_have_value("half a thou")
         await is_idle(page)
         await page.get_by_label("Your message").press("Enter")
