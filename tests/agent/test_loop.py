@@ -287,7 +287,7 @@ async def test_a_money_limit_ends_the_run_where_nobody_can_answer(fake: FakeMode
     told = await turn(tools=[ADD], limits=limits)
     assert fake.requests[1]["max_tokens"] < fake.requests[0]["max_tokens"]  # lowered to what fits
     assert told.done.stop_reason == "cost_budget"
-    assert told.done.error is not None and "USD" in told.done.error.message
+    assert told.done.error is not None and "may spend $0.5" in told.done.error.message
 
 
 async def test_one_step_runs_the_pending_calls_and_leaves_the_new_ones(fake: FakeModels, turn: Run) -> None:

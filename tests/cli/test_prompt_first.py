@@ -126,5 +126,6 @@ def test_records_that_cannot_be_opened_end_the_prompt_in_plain_words(held: Held,
         held.release()
         assert terminal.wait() not in (0, None)
         assert terminal.is_restored()
-        assert "bowerbird: " in terminal.text and "agent.db" in terminal.text
+        said = "".join(terminal.text.split())  # a long path is broken into lines anywhere
+        assert "bowerbird:/" in said and "agent.db" in said
         assert "Traceback" not in terminal.text
