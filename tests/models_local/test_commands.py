@@ -48,6 +48,19 @@ def test_what_else_is_asked_about_it_is_answered_by_the_model(task: str):
     assert move({"exit_code": 0, "output": "7 a.py"}, task=task) is None
 
 
+@pytest.mark.parametrize(
+    "task",
+    [
+        "Do not run `make deploy`; what does it do?",
+        "What happens when I run `make deploy`?",
+        "Run `make test`, but not before I say so.",
+        "Explain why people never run `make deploy` twice.",
+    ],
+)
+def test_a_command_that_is_only_spoken_of_is_not_run(task: str):
+    assert move(task=task) is None
+
+
 def test_nothing_is_said_of_a_command_without_an_exit_code():
     assert move({"exit_code": None, "output": "", "timed_out": True}) is None
     assert move(task="What does `run()` do?") is None

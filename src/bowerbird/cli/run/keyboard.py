@@ -28,7 +28,9 @@ from bowerbird.cli.terminal.notifying import GAINED, LOST
 
 # What a terminal says of its focus, as keys that nobody has.
 FOCUSED, ELSEWHERE = Keys.F23, Keys.F24
-_STOPPING_S = 0.1
+_STOPPING_S = (
+    0.1  # another thread may take the signal: the terminal must not be raw again before it is stopped
+)
 ESC_S = 0.5  # Esc alone is a key after this time; before it, Esc and Enter are Alt+Enter
 ESCAPED_S = 0.1  # what a terminal sends for one key comes together
 TABS = TabsProcessor(char1=" ", char2=" ")  # a tab is shown as the space that it takes
@@ -77,9 +79,7 @@ def bind_suspending(
 
     def stop() -> None:
         os.kill(0, signal.SIGTSTP)  # the whole job: whoever is piped to it stops as well
-        time.sleep(
-            _STOPPING_S
-        )  # another thread may take the signal: this one must not make the terminal raw yet
+        time.sleep(_STOPPING_S)
 
     @keys.add("c-z")
     def suspend(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered

@@ -8,7 +8,11 @@ import re
 from bowerbird.models.local.changing import Call, Say
 from bowerbird.models.local.situation import Done, Situation
 
-COMMAND = re.compile(r"\b[Rr]un [^`\n]{0,60}`([^`\n]{1,300})`")
+# At the beginning of the task: later on it may be what must not be run, or what is asked about.
+COMMAND = re.compile(
+    r"\s*(?:please |now |can you |could you )?run [^`\n]{0,60}`([^`\n]{1,300})`", re.IGNORECASE
+)
+_NOT = re.compile(r"\b(?:not|never|n't|without|unless|only if|before)\b", re.IGNORECASE)
 _ONLY = re.compile(
     r"\s*(?:please )?run [^`\n]{0,60}`[^`\n]{1,300}`"
     r"(?:,?(?: and| then| and then)? (?:say|tell me|tell|report|check|see) (?:whether|if) (?:\w+ ){1,4}"
@@ -25,8 +29,8 @@ def command_move(situation: Situation, offered: frozenset[str]) -> Call | Say | 
         >>> command_move(Situation(task="Run `make test`."), frozenset({"bash"}))
         Call(tool='bash', input={'command': 'make test'})
     """
-    named = COMMAND.search(situation.task)
-    if named is None or "bash" not in offered or situation.wants_change:
+    named = COMMAND.match(situation.task)
+    if named is None or _NOT.search(situation.task) or "bash" not in offered or situation.wants_change:
         return None
     last = situation.last
     if last is None:
