@@ -333,21 +333,25 @@ def test_tools_and_skills_are_listed(desk):
 def test_a_diff_folds_caches_and_what_git_ignores_unless_they_are_named(desk, written):
     """WS-65: ignored entries are folded in every door."""
     (desk.project / ".gitignore").write_text("*.log\n")
-    desk.edit(written("ok.txt", "fine\n"), written("run.log", "long\n"), written("a/__pycache__/x.pyc", "x"))
+    desk.edit(
+        written("ok.txt", "fine\n"),
+        written("run.log", "long\n"),
+        *[written(f"a/b/__pycache__/{n}.pyc", "x") for n in "xy"],
+    )
     desk.ok("make", "-q")
     code, out, err = desk.run("diff")
     assert code == 0 and "ok.txt" in out and "run.log" not in out and "x.pyc" not in out
     assert "run.log  1 file, 5 B, stays on the branch; --include run.log lands it" in err
-    assert "a/  1 file, 1 B, stays on the branch; --include a lands it" in err
+    assert "a/b/__pycache__/  2 files, 2 B, stays on the branch; --include a/b/__pycache__ lands it" in err
     assert "run.log" in desk.ok("diff", "run.log")
     assert "ok.txt" in desk.ok("diff", "--stat") and "run.log" not in desk.ok("diff", "--stat")
     found = json.loads(desk.ok("diff", "--json"))
     assert found["folded"] == [
-        {"path": "/a/", "files": 1, "bytes": 1}, {"path": "/run.log", "files": 1, "bytes": 5},
+        {"path": "/a/b/__pycache__/", "files": 2, "bytes": 2}, {"path": "/run.log", "files": 1, "bytes": 5},
     ]  # fmt: skip
     assert [row["path"] for row in found["written"]] == ["/ok.txt"] and _listed(desk) == 1
-    desk.ok("land", "--yes", "--include", "a")
-    assert (desk.project / "ok.txt").exists() and (desk.project / "a/__pycache__/x.pyc").exists()
+    desk.ok("land", "--yes", "--include", "a/b/__pycache__")
+    assert (desk.project / "ok.txt").exists() and (desk.project / "a/b/__pycache__/x.pyc").exists()
     assert not (desk.project / "run.log").exists()
 
 

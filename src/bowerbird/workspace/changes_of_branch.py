@@ -151,7 +151,7 @@ class ChangesOfBranch:
         stack = self._state.reading()
         by_git = GitIgnored(stack.view)
         rule = Ignored(self._shared.rules.is_cache, by_git, stack.ground.root)
-        return divided(stack, stack.ground.not_shown(), rule.staying(named, include))
+        return divided(stack, rule.staying(named, include))
 
     def _selected(self, paths: Sequence[PathInput] | None, since: str | None) -> list[Change]:
         named = self._paths(paths)

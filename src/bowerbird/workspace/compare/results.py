@@ -5,8 +5,9 @@ here: how they come about (`diff.py`, `merge.py`, `landing/plan.py`), landings
 (`landing/record.py`, `landing/landings.py`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from os.path import commonpath
 from typing import Any, Literal
 
 import msgspec
@@ -140,7 +141,11 @@ class FileDiff(PathMarks):
 
 
 class Folded(msgspec.Struct, frozen=True):
-    """What stays on the branch below one name at the top of the workspace, as one row."""
+    """What stays on the branch below one name at the top of the workspace, as one row.
+
+    Attributes:
+        path: the deepest directory that has all of it, with `/` at its end; of one file its own path.
+    """
 
     path: str
     files: int
@@ -152,19 +157,34 @@ class Folded(msgspec.Struct, frozen=True):
 
 
 def folded_rows(staying: Mapping[str, int]) -> tuple[Folded, ...]:
-    """Return what stays on the branch, bytes by path, as one row for each top directory; those end with `/`.
+    """Return what stays on the branch, bytes by path, as one row for each name at the top.
+
+    `src/` alone would read as if all of it stayed: a row names no directory above what it is about.
 
     >>> folded_rows({"/a/b": 2, "/a/c/d": 1, "/x.log": 5})
     (Folded(path='/a/', files=2, size=3), Folded(path='/x.log', files=1, size=5))
+    >>> folded_rows({"/src/p/__pycache__/a.pyc": 2, "/src/p/__pycache__/b.pyc": 1})
+    (Folded(path='/src/p/__pycache__/', files=2, size=3),)
     """
-    sizes: dict[str, list[int]] = {}
-    for path, size in staying.items():
+    paths: dict[str, list[str]] = {}
+    for path in staying:
         top = path[: path.find("/", 1) + 1] or path
-        found = sizes.get(top)
+        found = paths.get(top)
         if found is None:
-            found = sizes[top] = []
-        found.append(size)
-    return tuple(Folded(shown(top), len(sizes[top]), sum(sizes[top])) for top in sorted(sizes))
+            found = paths[top] = []
+        found.append(path)
+    rows = [
+        Folded(shown(_around(inner)), len(inner), sum(map(staying.__getitem__, inner)))
+        for inner in paths.values()
+    ]
+    return tuple(sorted(rows, key=lambda row: row.path))
+
+
+def _around(paths: Sequence[str]) -> str:
+    """Return the deepest directory around some paths, with `/` at its end; of one path itself."""
+    if len(paths) == 1:
+        return paths[0]
+    return f"{commonpath((min(paths), max(paths)))}/"
 
 
 @dataclass(frozen=True, slots=True)
