@@ -139,7 +139,7 @@ class ChangesOfBranch:
 
     def _shown_diff(self, found: Divided) -> Diff:
         diff = branch_diff(self._state, files_of(found.changes), self._shared.rules)
-        return replace(diff, folded=folded_rows(found.staying))
+        return replace(diff, folded=folded_rows(found.staying, found.whole))
 
     def _story(self, found: Divided) -> GitStory:
         landed = LandedRefs(self._state.directory).newest()

@@ -96,10 +96,12 @@ class Divided(msgspec.Struct, frozen=True):
 
     Attributes:
         staying: bytes by path, no directories. What is new or of another size was not read.
+        whole: see `Stays`.
     """
 
     changes: list[Change]
     staying: Mapping[str, int]
+    whole: Callable[[str], Whole]
 
 
 def changes_of(stack: Stack, hidden: Callable[[str], bool]) -> list[Change]:
@@ -138,7 +140,7 @@ def divided(stack: Stack, stays: Stays) -> Divided:
             elif "dir" not in (was.kind, entry.kind):
                 staying[path] = entry.size
     staying |= {c.path: entry.size for c in _compared(stack, alike) if (entry := alike[c.path]) is not None}
-    return Divided(_compared(stack, changed), staying)
+    return Divided(_compared(stack, changed), staying, stays.whole)
 
 
 def _compared(stack: Stack, changed: Mapping[str, Entry | None]) -> list[Change]:
