@@ -1,8 +1,8 @@
 """Writes `src/bowerbird/models/packaged_rates.json`: what the price package says of the models in common use.
 
-Run it after the price package changed in `locks/`: `python scripts/packaged_rates.py`. With the file, the first
-call of a new installation is priced without importing the package. `tests/models/test_kept_rates.py` holds it
-current. The models are those of providers that sell their own; of a reseller's thousand, each asks the package.
+Run it after the price package changed in `locks/`: `python scripts/packaged_rates.py`. With the file, a new
+installation prices its first call without importing the package. `tests/models/test_kept_rates.py` holds it
+current. The models are those of providers that sell their own: for a reseller's thousand, the package is asked.
 """
 
 import sys

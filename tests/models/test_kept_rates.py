@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bowerbird.config.sections.agent import DEFAULT_MODEL
 from bowerbird.core.usage import Usage
 from bowerbird.models import price
-from bowerbird.config.sections.agent import DEFAULT_MODEL
 from bowerbird.models.kept_rates import FILE, PACKAGED, KeptRates, Rates, RatesFile, fingerprint
 from bowerbird.models.prices import _asked, packaged_rates
 

@@ -137,7 +137,7 @@ def _from_package(usage: Usage, provider: str, model: str, at: datetime | None) 
 
 
 def packaged_rates(provider: str, model: str) -> Rates | None:
-    """Return the package's plain rates, None for a model that has none: prices by the hour, or per request."""
+    """Return the package's plain rates, None for a model that has none, say prices by the hour."""
     from genai_prices.types import ModelPrice, TieredPrices
 
     try:
