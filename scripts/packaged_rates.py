@@ -2,7 +2,7 @@
 
 Run it after the price package changed in `locks/`: `python scripts/packaged_rates.py`. With the file, a new
 installation prices its first call without importing the package. `tests/models/test_kept_rates.py` holds it
-current. The models are those of providers that sell their own: for a reseller's thousand, the package is asked.
+current. The models are those of providers that sell their own, not a reseller's thousand.
 """
 
 import sys
