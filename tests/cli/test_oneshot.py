@@ -218,6 +218,19 @@ def test_kill_9_in_a_turn_then_resume_repeats_no_step(here, written):
     assert "+hi" in here.ok("diff")
 
 
+def test_a_turn_whose_process_was_killed_is_not_listed_as_running(here):
+    """UI-42: by no command after it, whoever looks first."""
+    here.fake.script({"hang": True})
+    process = here.start("make b")
+    here.fake.wait_requests(1)
+    assert "running" in here.ok("sessions")
+    process.kill()
+    process.communicate()
+    listed = here.ok("sessions")
+    assert "unfinished" in listed and "running" not in listed
+    assert "unfinished" in here.ok("show")
+
+
 def test_sigterm_stops_the_turn_and_leaves_it_resumable(desk):
     """UI-61: exit 143, the provider's stream closed, no process left."""
     desk.fake.script({"text": "word " * 500, "deltas": 500, "gap_s": 0.05})
