@@ -1,4 +1,4 @@
-"""The first moments of the command: Ctrl+C ends it without a word while it is still being imported (UI-61, UI-63).
+"""The first moments of the command: while it is being imported, Ctrl+C ends it without a word (UI-61, 63).
 
 Here: nothing that takes time, before the signal is out of the way. Not here: the command (`main.py`).
 """
