@@ -80,7 +80,7 @@ def resumed(stage: Stage) -> None:
     stage.fake.script({"tools": EDITS[:1]}, {"text": "One value is 33 now."})
     stage.shell("bowerbird 'change one value'")
     stage.type("clear; bowerbird resume")
-    stage.until("One value is 33 now.", "file changed\n")
+    stage.until("One value is 33 now.", "1 file changed: ")
     stage.snap("resume")
 
 
