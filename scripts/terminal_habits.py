@@ -106,9 +106,10 @@ def mention(stage: Stage) -> None:
 @story("picker")
 def picker(stage: Stage) -> None:
     """UI-75: /model lists what is usable; a wrong name is corrected."""
+    stage.type("unset ANTHROPIC_BASE_URL")  # else the names are those of somebody's own server
     stage.chat()
     stage.type("/model")
-    stage.until("anthropic:")
+    stage.until("change with /model")
     stage.snap("/model")
     stage.type("/model claude-sonet-4-5")
     stage.until("did you mean")

@@ -359,5 +359,7 @@ def test_a_narrow_terminal_leaves_every_model_a_name_and_a_price(width):
         for name in names
     ]
     short, long, _ = model_lines(rows, names[0], width)
-    assert short.startswith("* anthropic:c") and long.startswith("  openrou") and ("…" in long) == (width < 80)
+    assert (
+        short.startswith("* anthropic:c") and long.startswith("  openrou") and ("…" in long) == (width < 80)
+    )
     assert short.endswith("$3/$15 200k") and long.endswith("$3/$15 200k") and len(long) <= width
