@@ -78,7 +78,11 @@ class Chat:
             vi_mode=liked.vi_mode,
             on_stop=self._stop_key,
             completer=LineCompleter(
-                lambda: self.custom.menu, lambda: self.changed, self.names.get, self.models.get
+                lambda: self.custom.menu,
+                lambda: self.changed,
+                self.names.get,
+                self.models.get,
+                self.custom.known,
             ),
             notify=liked.notify,
         )
