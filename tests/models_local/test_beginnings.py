@@ -102,7 +102,7 @@ async def test_a_step_of_the_adapter_begins_with_what_was_kept(tiny_path: Path, 
 
     async def evaluated(task: str, files: str) -> int:
         model: LocalModel = open_local(str(tiny_path), LocalSettings(tmp_path, 32_768, threads=1))
-        tools = tuple(ToolSpec(name, "", {}) for name in ("read_file", "search_files"))
+        tools = tuple(ToolSpec(name, "", {}) for name in ("read_file", "list_files"))
         request = ModelRequest((user_text(task),), system=(f"Files:\n{files}",), tools=tools)
         try:
             async with aclosing(model.stream(request)) as events:

@@ -37,6 +37,7 @@ from bowerbird.models.local.commands import command_move
 from bowerbird.models.local.engine import Counts, Engine, Generation
 from bowerbird.models.local.grammar import SEEN, StepGrammar, fence_grammar, read_fence, schema_grammar
 from bowerbird.models.local.guards import doubt, fault, repaired
+from bowerbird.models.local.looking import first_look
 from bowerbird.models.local.prompt import ChatTurn, asking, chat, openings_of, rewriting
 from bowerbird.models.local.rewrite import Rewrite, edit_of, narrowed, question
 from bowerbird.models.local.situation import Situation, read_situation
@@ -152,7 +153,7 @@ class Exchange:
     async def _move(self, situation: Situation) -> Call | Say | StepGrammar | None:
         """Return what comes next where that is settled; None where the model chooses any step."""
         names = frozenset(self._names())
-        move = command_move(situation, names) or next_move(situation, names)
+        move = command_move(situation, names) or next_move(situation, names) or first_look(situation, names)
         if isinstance(move, Rewrite):
             made = await self._rewritten(move)
             move = (isinstance(made, Say) and other_file(situation, move.path)) or made
