@@ -11,7 +11,8 @@ from bowerbird.core.messages import user_text
 from bowerbird.core.requests import End, ModelRequest, ToolSpec
 from bowerbird.models.local import LocalModel, open_local
 from bowerbird.models.local.beginnings import MOST_FILES
-from bowerbird.models.local.engine import Counts, Engine, EngineOptions, Generation
+from bowerbird.models.local.engine import Engine, EngineOptions
+from bowerbird.models.local.generation import Counts, Generation
 from bowerbird.models.settings import LocalSettings
 
 WORD = "%llguidance {}\nstart: /[a-z]{5}/\n"

@@ -34,7 +34,8 @@ from bowerbird.models.local.calls import FOLLOWED_BY, FollowUp, call_input, foll
 from bowerbird.models.local.changing import TRIES, Call, Choose, Say, next_move, other_file, reading_of
 from bowerbird.models.local.choices import FINAL, editable, next_steps
 from bowerbird.models.local.commands import command_move
-from bowerbird.models.local.engine import Counts, Engine, Generation
+from bowerbird.models.local.engine import Engine
+from bowerbird.models.local.generation import Counts, Generation
 from bowerbird.models.local.grammar import SEEN, StepGrammar, fence_grammar, read_fence, schema_grammar
 from bowerbird.models.local.guards import doubt, fault, repaired
 from bowerbird.models.local.looking import first_look
