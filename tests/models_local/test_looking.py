@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from support.local_talk import SPECS, asked, called
 
+from bowerbird.agent.context.compaction import SummaryPlan, summary_text
+from bowerbird.core.messages import user_text
 from bowerbird.models.local.changing import Call
 from bowerbird.models.local.choices import next_steps
 from bowerbird.models.local.looking import LOOK_LINES, first_look
@@ -31,7 +33,7 @@ def read_rows() -> Sequence[Any]:
 
 def test_the_words_of_a_question_are_searched_first():
     call = look("How large is the bulk discount?")
-    assert call is not None and call.tool == "search_files" and call.input["pattern"] == "large|bulk|discount"
+    assert call is not None and call.tool == "search_files" and call.input["pattern"] == "bulk|discount"
     assert look("Do it?") is None and look("Set the port to 90.") is None
     assert (
         first_look(read_situation(asked(task="Which port?", system=FILES)), OFFERED - {"read_file"}) is None
@@ -78,3 +80,10 @@ def test_what_is_computed_from_data_is_computed_by_code(task: str, computed: boo
     ran = called("run_python_code", {"code": "print(9)"}, "9")
     steps = next_steps(read_situation(asked(*read_rows(), *ran, task=task, system=FILES)), SPECS)
     assert "final_answer" in steps.tools
+
+
+def test_a_summary_is_not_taken_for_the_task():
+    """In the middle of a turn the agent may sum up what went before; it ends with what was asked."""
+    asked_for = "How large is the bulk discount?"
+    told = summary_text("Much was read.", SummaryPlan((), (), user_text(asked_for)), ".transcripts/x", {})
+    assert read_situation(asked(task=told, system=FILES)).task == asked_for

@@ -10,12 +10,18 @@ the question and the reading of what was found: these are made at once. Whatever
 import re
 
 from bowerbird.models.local.calls import HEAD_LINES, is_data
-from bowerbird.models.local.changing import Call, matches_of, path_of, search_for
+from bowerbird.models.local.changing import Call, matches_of, path_of
 from bowerbird.models.local.situation import Situation
 from bowerbird.models.local.task_words import forms_of, named_files, parts_of, words_of
 
 NEEDS = frozenset({"search_files", "read_file"})
 LOOK_LINES = 80
+_MOST_WORDS, _MATCHES = 8, 200
+# They stand everywhere, and say little of where to look.
+_GENERAL = frozenset(
+    "app are big class code does file function get give go have kind large line long method name number "
+    "program project small thing type use used using value variable way".split()
+)
 _HELD, _CLEARLY = 4, 2
 
 
@@ -28,7 +34,7 @@ def first_look(situation: Situation, offered: frozenset[str]) -> Call | None:
 
     Example:
         >>> first_look(Situation(task="Which port is used?", files=("a.py",)), NEEDS).input["pattern"]
-        'port|used'
+        'port'
     """
     if not offered >= NEEDS or situation.wants_change or not situation.files or len(situation.calls) > 1:
         return None
@@ -37,15 +43,28 @@ def first_look(situation: Situation, offered: frozenset[str]) -> Call | None:
         named = named_files(situation.task, situation.files)
         if len(named) == 1:
             return _reading(named[0], 1)
-        return search_for(situation.task) if words_of(situation.task) else None
+        return _search(_telling(situation.task))
     if last.call.name != "search_files" or last.failed:
         return None
     return _best(situation)
 
 
+def _telling(task: str) -> list[str]:
+    words = words_of(task)
+    return [word for word in words if word not in _GENERAL] or words
+
+
+def _search(words: list[str]) -> Call | None:
+    """Return the search for the words; without the lines around, which would fill the window."""
+    if not words:
+        return None
+    pattern = "|".join(re.sub(r"(?<=\w{4})y$", "(?:y|i)", re.escape(word)) for word in words[:_MOST_WORDS])
+    return Call("search_files", {"pattern": pattern, "case_sensitive": False, "limit": _MATCHES})
+
+
 def _best(situation: Situation) -> Call | None:
     """Return the reading of the file whose line holds clearly more of the question than any other file's."""
-    words = [re.compile(forms_of(word)) for word in words_of(situation.task)]
+    words = [re.compile(forms_of(word)) for word in _telling(situation.task)]
     best: dict[str, tuple[int, int]] = {}
     for row in matches_of(situation):
         path, text = path_of(row), parts_of(str(row.get("text", "")))

@@ -15,7 +15,7 @@ from bowerbird.models.local.calls import FollowUp, follow_up, step_of_call
 from bowerbird.models.local.choices import FINAL
 from bowerbird.models.local.grammar import as_step
 from bowerbird.models.local.results import tell
-from bowerbird.models.local.situation import Done, paired, without_files
+from bowerbird.models.local.situation import Done, asked_in, paired, without_files
 
 SYSTEM_CHARS = 500
 """What is kept of each system block, whole paragraphs if they fit: long instructions make a model of
@@ -172,7 +172,7 @@ def chat(request: ModelRequest, tools: Sequence[str], files: Sequence[str]) -> t
         turns += _turns_of(message, results, asks if task else "")
         # The task is said again after each result, always alike: a small model forgets it otherwise.
         if message.role == "user" and not message.tool_results:
-            task = _cut(message.text.strip(), TASK_CHARS)
+            task = _cut(asked_in(message).strip(), TASK_CHARS)
     if request.tail.strip() and not (request.messages and request.messages[-1].tool_results):
         # At the end of every result it would be evaluated anew in every step, and distract.
         turns.append(ChatTurn("user", request.tail.strip()))

@@ -25,6 +25,9 @@ MAX_PATHS = 200
 REPLACED = "[Previous: used "
 """How the agent's sent view begins a result whose text it left out."""
 
+VERBATIM = "## The user's last message, verbatim\n"
+"""Heading behind which the agent's summary of a long conversation ends with what is to be done."""
+
 _PATH_KEYS = ("path", "file_path")
 _MATCH_LINE = re.compile(r"^([^\s:][^:\n]*):\d+:", re.MULTILINE)
 _MORE = re.compile(r"\boffset\D{0,3}(\d+)")
@@ -199,8 +202,13 @@ def _task(messages: Iterable[Message]) -> str:
         if message.role == "assistant" and not message.tool_uses:
             task = ""
         elif message.role == "user" and not task:
-            task = message.text
+            task = asked_in(message)
     return task
+
+
+def asked_in(message: Message) -> str:
+    """Return what a message of the user asks for: of a summary its end, else all of it."""
+    return message.text.rpartition(VERBATIM)[2]
 
 
 def _paths_shown(done: Done) -> tuple[str, ...]:
