@@ -88,6 +88,17 @@ def test_a_renamed_file_with_an_edit_is_one_line_of_the_counts(desk):
     assert (row["renamed_from"], row["similarity"]) == ("/old.py", 97)
 
 
+def test_a_renamed_file_lands_as_one_change(desk):
+    """UI-44: as the diff before it counts, and the undo after it."""
+    desk.edit({"name": "move_file", "input": {"src": "a.txt", "dst": "b.txt"}})
+    desk.ok("move it", "-q")
+    assert "1 file" in desk.ok("diff", "--stat")
+    said = desk.run("land", "--yes")
+    assert "landed 1 change as" in said[1] + said[2]
+    said = desk.run("undo", "--yes")
+    assert "(1 change)" in said[1] + said[2]
+
+
 def test_a_directory_with_a_hidden_file_stays_and_the_reason_is_said(desk):
     """D-10, WS-9: the agent deletes what it sees; nothing that it cannot see is ever deleted by a landing."""
     project = desk.project
