@@ -5,12 +5,15 @@
 The same three pieces of work, the same shell commands, at the same time: two commit, two change one line of a
 file, one renames a directory and cleans up more than it should. The user has an edit that is not committed, and
 files that git ignores and the project's check needs. Prints the commands that a person types, seconds, bytes on
-disk, and what was lost, each found out by looking. No container is run: what is said of one is said below.
+disk, and what was lost, each found out by looking. The third column stands for a container with a clone in it: no
+engine is asked for, but each agent gets a root of its own by bubblewrap, in which the host's /usr takes the place of
+an image. So the time and disk of building, pulling and keeping an image are not in it.
 """
 
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,11 +37,8 @@ AGENTS = {
     "rm -f {project}/notes.txt; echo loose > {home}/loose.txt",
 }
 CONTAINER = """
-Of a container, without running one: it needs an image with the project's tools, built and kept up to date by
-somebody. With the user's directory mounted, agents in it change the user's files at once, as in no isolation at
-all. With a clone or a copy in it, steps, edits that are not committed and ignored files are as in the column of
-worktrees; its configuration, home and processes are its own, as in Bowerbird's; what is not committed or copied out
-goes with the container."""
+Of a container besides: its image has to be built and kept up to date by somebody. With the user's directory mounted
+in it, agents change the user's files at once, as in no isolation at all."""
 
 
 @dataclass
@@ -258,20 +258,96 @@ def with_worktrees(base: Path, files: int, ignored: int) -> Day:
     def merge() -> None:
         day.steps.append("(cd ../tree-three; git add -A; git reset -q mine.txt; git commit …)")
         shell("git add -A; git reset -q mine.txt; git commit -qm three", trees["three"])
-        git(
-            "stash"
-        )  # the edit that is not committed is in the way of a merge of what agent one committed with -a
-        for name in AGENTS:
-            if git("merge", "-q", "--no-edit", name):
-                decide(day, place)
-                git("commit", "-qam", "merged")
-        git("stash", "pop")
+        _merged(git, list(AGENTS), day, place)
         for tree in trees.values():
             git("worktree", "remove", "--force", str(tree))
 
     day.timed("set up", prepare)
     day.timed("agents work", agents)
     day.size = sum(size_of(tree) for tree in trees.values())
+    day.found["the check passed before any set-up"] = _yes(all(passed))
+    day.timed("bring in", merge)
+    common(day, place)
+    day.timed("take the last one back", lambda: _revert(place, day))
+    day.found["taking the last one back kept the others"] = _yes(
+        "last = 2" in (place.root / "src/a.py").read_text() and (place.root / "docs/index.md").is_file()
+    )
+    return day
+
+
+def _merged(git: Callable[..., int], names: list[str], day: Day, place: Place) -> None:
+    git(
+        "stash"
+    )  # the edit that is not committed is in the way of a merge of what agent one committed with -a
+    for name in names:
+        if git("merge", "-q", "--no-edit", name):
+            decide(day, place)
+            git("commit", "-qam", "merged")
+    git("stash", "pop")
+
+
+# ------------------------------------------------------------ in roots of their own, as in containers
+
+
+def with_roots(base: Path, files: int, ignored: int) -> Day:
+    """Three roots with a clone in each, fetched and merged one after the other."""
+    place, day = Place(base, files, ignored), Day()
+    roots = {name: base / f"root-{name}" for name in AGENTS}
+    passed: list[bool] = []
+
+    def git(*words: str) -> int:
+        day.steps.append(f"git {' '.join(words)}".replace(str(base), ".."))
+        return place.git(*words)
+
+    def inside(name: str, command: str) -> list[str]:
+        tops = [f"/{top}" for top in ("usr", "etc", "bin", "lib", "lib64")]
+        shown = [word for top in tops for word in ("--ro-bind-try", top, top)]
+        return [
+            "bwrap", *shown, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--unshare-all", "--die-with-parent",
+            "--bind", str(roots[name]), "/home", "--setenv", "HOME", "/home", "--chdir", "/home/project",
+            "bash", "-c", command,
+        ]  # fmt: skip
+
+    def prepare() -> None:
+        for name, root in roots.items():
+            root.mkdir()
+            day.steps.append(f"container create {name}")
+            shutil.copy(place.home / ".gitconfig", root)
+            git("clone", "-q", "--no-hardlinks", str(place.root), str(root / "project"))
+            passed.append(
+                subprocess.run(inside(name, CHECK), capture_output=True, check=False).returncode == 0
+            )
+            day.steps.append(f"container cp vendor mine.txt {name}:project/")
+            words = ["cp", "-a", "vendor", "mine.txt", str(root / "project")]
+            subprocess.run(words, cwd=place.root, check=True)
+            day.steps.append(f"container exec {name} python3 -m venv …")
+            made = inside(name, "python3 -m venv --without-pip /home/venv")
+            subprocess.run(made, capture_output=True, check=True)
+
+    def agents() -> None:
+        started: list[subprocess.Popen[bytes]] = []
+        for name, work in AGENTS.items():
+            command = work.replace("{project}", str(place.root)).replace("{home}", str(place.home))
+            day.steps.append(f"container exec {name} agent …")
+            started.append(subprocess.Popen(inside(name, command), stderr=subprocess.DEVNULL))
+        for each in started:
+            each.wait()
+
+    def merge() -> None:
+        day.steps.append("container exec three 'git add -A; git reset -q mine.txt; git commit …'")
+        subprocess.run(
+            inside("three", "git add -A; git reset -q mine.txt; git commit -qm three"), check=False
+        )
+        for name, root in roots.items():
+            git("fetch", "-q", str(root / "project"), f"main:{name}")
+        _merged(git, list(AGENTS), day, place)
+        day.steps.append("container rm one two three")
+        for root in roots.values():
+            shutil.rmtree(root)
+
+    day.timed("set up", prepare)
+    day.timed("agents work", agents)
+    day.size = sum(size_of(root) for root in roots.values())
     day.found["the check passed before any set-up"] = _yes(all(passed))
     day.timed("bring in", merge)
     common(day, place)
@@ -314,6 +390,7 @@ def main() -> None:
             {
                 "Bowerbird": with_bowerbird(base / "bowerbird", fake, given.files, given.ignored),
                 "git worktree": with_worktrees(base / "worktree", given.files, given.ignored),
+                "a root of its own": with_roots(base / "roots", given.files, given.ignored),
             }
         )
 

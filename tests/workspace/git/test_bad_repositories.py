@@ -242,14 +242,15 @@ def test_missing_objects_of_the_user(project: GitProject) -> None:
 
 
 def test_refs_of_the_user_that_point_nowhere(project: GitProject) -> None:
-    """A branch of the user's that is broken is named by where it points, and stays as it is."""
+    """A branch of the user's that is broken is named by where it points, stays as it is, and stops no commits."""
     (project.root / ".git/refs/heads/broken").write_text("1" * 40 + "\n")
     branch = project.workspace.branch()
     project.agent(branch, ("a.txt", "A\n"), ["commit", "-qam", "by the agent"])
     landing = branch.land(commits="fast_forward")
     assert [entry.path for entry in landing.entries] == ["/a.txt"]
-    assert "1" * 40 in " ".join(landing.history[0].troubles)
-    assert (project.root / "a.txt").read_text() == "A\n"
+    assert landing.history[0].notes == ("a ref of yours points to 111111111111, which is not there",)
+    assert project.git("log", "-1", "--format=%s", "main") == "by the agent"
+    assert project.git("status", "--porcelain") == ""
     assert (project.root / ".git/refs/heads/broken").read_text() == "1" * 40 + "\n"
 
 

@@ -30,6 +30,7 @@ from bowerbird.workspace.tree.stack import Stack
 
 _FEW_OBJECTS = 100
 _FEW_BYTES = 16 * 1024**2
+_MOST_LOST = 3
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 MOVED_ON = "it has moved on in your repository"
 
@@ -111,6 +112,10 @@ def _of_one(repository: Repository, directory: Path, landed: Landed, how: Bringi
         try:
             with Quarantine(repository, directory, how.rules.most_bytes) as quarantine:
                 _bring(repository, quarantine, wanted, found, known, how, brought)
+                lost = sorted(quarantine.nowhere)[:_MOST_LOST]
+                brought.notes += [
+                    f"a ref of yours points to {name[:12]}, which is not there" for name in lost
+                ]
         except (GitFailed, OSError) as error:
             brought.troubles.append(str(error))
     return LandedHistory(repository.root, tuple(brought.refs), tuple(brought.troubles), tuple(brought.notes))
@@ -204,8 +209,7 @@ def _transfer(repository: Repository, quarantine: Quarantine, tips: Sequence[str
             theirs.run("unpack-objects", "-q", "--strict", stdin=pack)
         elif count:  # unpacking would compress all of it again
             theirs.with_time_for(size).run("index-pack", "--stdin", "--strict", stdin=pack)
-    asked = "".join(f"{tip}\n" for tip in tips).encode()
-    theirs.run("rev-list", "--objects", "--quiet", "--stdin", "--not", "--all", stdin=asked)
+    theirs.run("rev-list", "--objects", "--quiet", "--stdin", stdin=quarantine.lacking(tips))
 
 
 def kept_name(session: str, name: str) -> str:

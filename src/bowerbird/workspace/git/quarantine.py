@@ -48,6 +48,7 @@ class Quarantine:
         self._place = place
         self._most_bytes = self._left = most_bytes
         self._known: list[str] | None = None
+        self.nowhere: set[str] = set()
 
     def __enter__(self) -> "Quarantine":
         self._path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=self._place))
@@ -112,12 +113,17 @@ class Quarantine:
     # ------------------------------------------------------------ asking
 
     def known(self) -> list[str]:
-        """Return what the user's refs point to, the newest of them where there are very many."""
+        """Return what the user's refs point to, the newest of them where there are very many.
+
+        What is not there, `nowhere` names: git would refuse to pack beside it.
+        """
         if self._known is None:
             theirs = Git(self._repository.git_dir)
             wanted = ("--format=%(objectname)", f"--count={_MOST_KNOWN}")
             parts = ("refs/heads", "refs/tags", "refs/remotes", "refs/bowerbird")
-            self._known = theirs.run("for-each-ref", *wanted, *parts).decode().split()
+            found = dict.fromkeys(theirs.run("for-each-ref", *wanted, *parts).decode().split())
+            self.nowhere = self.missing(found)
+            self._known = [each for each in found if each not in self.nowhere]
         return self._known
 
     def missing(self, ids: Collection[str]) -> set[str]:
@@ -161,10 +167,13 @@ class Quarantine:
 
     # ------------------------------------------------------------ packing
 
+    def lacking(self, tips: Sequence[str]) -> bytes:
+        """Return what asks git for all that leads to some objects and not to the user's refs."""
+        return "".join(f"{line}\n" for line in (*tips, *(f"^{known}" for known in self.known()))).encode()
+
     def pack(self, tips: Sequence[str], out: IO[bytes]) -> int:
         """Write what leads to `tips` and the user's refs lack as one pack; returns how many objects."""
-        lines = [*tips, *(f"^{known}" for known in self.known())]
-        asked = "".join(f"{line}\n" for line in lines).encode()
+        asked = self.lacking(tips)
         how = ("--revs", "--stdout", "--delta-base-offset", "-q", "--threads=1")
         git = self._git.with_time_for(self._most_bytes - self._left)
         git.run_to(out, "pack-objects", *how, stdin=asked, most=self._most_bytes)
