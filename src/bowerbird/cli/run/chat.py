@@ -70,7 +70,7 @@ class Chat:
         self.changed: list[str] = []
         self.names = BranchNames(self._names)
         self.models = ChoosableModels(self.opened)
-        self.custom = custom = CustomCommands(self)
+        custom = self.custom = CustomCommands(self)
         liked = opening.preferences
         self.screen = ChatScreen(
             shell.terminal,

@@ -237,7 +237,7 @@ class Engine:
             how = process.how_it_ended()
             _end(self._running)
             raise _failure(
-                self.path, f"the embedded model's process ended ({how}); ask again to start it anew"
+                self.path, f"the embedded model's process ended ({how}); the next question starts another"
             )
         return answer
 
