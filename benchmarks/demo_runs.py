@@ -78,7 +78,8 @@ def main() -> int:
         place = Path(name)
         (place / "sitecustomize.py").write_text(CONDITIONS, encoding="utf-8")
         numbers = range(chosen.first, chosen.first + chosen.runs)
-        right = [run(number, place, chosen.logs / f"demo-run-{number}.log") for number in numbers]
+        chosen.logs.mkdir(parents=True, exist_ok=True)
+    right = [run(number, place, chosen.logs / f"demo-run-{number}.log") for number in numbers]
     print(f"{sum(right)} of {len(right)} right")
     return 0 if all(right) else 1
 

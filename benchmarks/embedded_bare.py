@@ -16,7 +16,8 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from bowerbird.models.local.engine import Counts, Engine, Generation
+from bowerbird.models.local.engine import Engine
+from bowerbird.models.local.generation import Counts, Generation
 from bowerbird.models.local.grammar import schema_grammar
 
 STEPS = 8

@@ -31,7 +31,8 @@ from embedded_bare import Bare, names
 
 from bowerbird.api import Agent
 from bowerbird.models.local import open_local
-from bowerbird.models.local.engine import Counts, Engine, EngineOptions
+from bowerbird.models.local.engine import Engine, EngineOptions
+from bowerbird.models.local.generation import Counts
 from bowerbird.models.settings import LocalSettings
 
 SETS = Path(__file__).parent / "embedded"

@@ -80,7 +80,7 @@ def resumed(stage: Stage) -> None:
     stage.fake.script({"tools": EDITS[:1]}, {"text": "One value is 33 now."})
     stage.shell("bowerbird 'change one value'")
     stage.type("clear; bowerbird resume")
-    stage.until("One value is 33 now.", "file changed\n")
+    stage.until("One value is 33 now.", "1 file changed: ")
     stage.snap("resume")
 
 
@@ -106,9 +106,10 @@ def mention(stage: Stage) -> None:
 @story("picker")
 def picker(stage: Stage) -> None:
     """UI-75: /model lists what is usable; a wrong name is corrected."""
+    stage.type("unset ANTHROPIC_BASE_URL")  # else the names are those of somebody's own server
     stage.chat()
     stage.type("/model")
-    stage.until("anthropic:")
+    stage.until("change with /model")
     stage.snap("/model")
     stage.type("/model claude-sonet-4-5")
     stage.until("did you mean")

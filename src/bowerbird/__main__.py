@@ -2,7 +2,7 @@
 
 import sys
 
-from bowerbird.cli.main import main
+from bowerbird.cli.start import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -139,7 +139,8 @@ def test_an_approval_shows_what_would_change(desk, models, written):
         chat.wait_for("The agent asks to run:")
         for part in (
             "write_file new.txt  +1 -0", "1 + hello", "edit_file b.txt  +1 -1", "2 - two", "2 + zwei",
-            "apply_patch", "1 - one", "1 + eins", "edit_file b.txt", "y once",
+            "apply_patch", "1 - one", "1 + eins", "edit_file b.txt", "no preview: it does not fit the file",
+            "y once",
         ):  # fmt: skip
             chat.wait_for(part)
         chat.send("y\r")

@@ -1,8 +1,13 @@
 """Commands that are Markdown files, at the prompt of each client (UI-76, UI-85)."""
 
+import asyncio
+
 import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
 from support.desk import Desk
 
+from bowerbird.cli.run.completer import LineCompleter
 from bowerbird.skills.commands import custom_commands, filled, parse_command
 from bowerbird.skills.skill import SkillProblem
 
@@ -55,6 +60,23 @@ def test_custom_commands_are_in_the_help_and_the_menu(table, chat):
     chat.send("/revi")
     chat.wait_for("reviews some files")
     chat.send("\x03")
+
+
+async def test_a_command_that_is_typed_before_it_was_read_is_offered_all_the_same():
+    """UI-74, UI-76: the prompt is on the screen before the files are read; the menu stayed empty until the next key."""
+    commands, known = {"help": "", "resume": ""}, asyncio.Event()
+
+    async def none():
+        raise AssertionError("nobody asked for these")
+
+    completer = LineCompleter(lambda: commands, list, none, none, known)
+    offered = completer.get_completions_async(Document("/re"), CompleteEvent())
+    assert (await anext(offered)).text == "resume"
+    later = asyncio.ensure_future(anext(offered))
+    commands["review"] = "reviews files"
+    known.set()
+    assert (await later).text == "review"
+    assert [rest.text async for rest in offered] == []
 
 
 def test_a_command_is_text_for_the_model_and_runs_nothing(table, chat):

@@ -157,3 +157,15 @@ def test_a_data_directory_of_somebody_else_is_named_itself(here: Desk) -> None:
     code, _, err = here.run("sessions", "--data-dir", str(closed))
     closed.chmod(0o700)
     assert code == 1 and f"{closed} cannot be entered" in err and ".agent.db" not in err
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(429, "limits the rate of requests"), (529, "is overloaded"), (500, "has a fault of its own")],
+)
+def test_a_model_that_is_asked_again_is_said_in_words(desk, status, said):
+    """UI-63, UI-84: "rate_limit: retrying in 1 s (attempt 1)" was for whoever wrote it."""
+    desk.fake.script({"status": status, "headers": {"retry-after": "0"}}, {"text": "Hello."})
+    code, out, err = desk.run("hi")
+    assert (code, out) == (0, "Hello.\n")
+    assert f"the provider {said}; trying again in" in err and "_" not in err.split("trying")[0]

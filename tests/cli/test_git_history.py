@@ -54,6 +54,22 @@ def test_commits_land_beside_the_users_branch_or_move_it(committed):
     assert project.git("log", "-1", "--format=%s") == "first"
 
 
+def test_a_branch_follows_commits_whose_files_landed_before(committed):
+    """GI-3: what landed is a change in git's eyes, so that `git merge` refuses it; the line says what to do."""
+    desk, project = committed
+    code, _, err = desk.run("land", "--yes", "--accept", ".git/config")
+    assert code == 0 and "bowerbird land --commits fast-forward moves your branch" in err
+    assert "stash/0 came as refs/bowerbird/" in err and "your stash" not in err
+    assert desk.run("land", "--yes")[2] == "there are no changes to land; nothing landed\n"
+    code, _, err = desk.run("land", "--yes", "--commits", "fast-forward")
+    assert code == 0 and "main is at" in err and project.git("log", "-1", "--format=%s") == "add c"
+    assert project.git("status", "--porcelain") == ""
+    code, _, err = desk.run("land", "--yes", "--commits", "fast-forward")
+    assert "nothing" in err, "twice is not more"
+    desk.ok("undo")
+    assert project.git("log", "-1", "--format=%s") == "first" and project.git("status", "--porcelain") != ""
+
+
 def test_a_users_commit_survives_force(committed):
     """Projects 1."""
     desk, project = committed

@@ -39,9 +39,16 @@ MOST_OWN = 540
 """Own modules of such a turn; 675 when this was written down first, of which 291 ran no function."""
 
 
+NOT_NEEDED_AT_FIRST = (
+    "alembic anthropic cryptography fastapi genai_prices httpx httpx2 mcp openai prompt_toolkit rich starlette "
+    "bowerbird.workspace.landing.landing"
+)
+"""Nor in a place where nothing is yet, where the schema is made and the host is looked at."""
+
+
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """What a later run imports: the first makes the database and learns what the host and the model are."""
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[list[str]]]:
+    """What two runs import: the first makes the database and learns what the host and the model are."""
     place = tmp_path_factory.mktemp("light")
     (place / "project").mkdir()
     with FakeModels() as fake:
@@ -49,7 +56,13 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
         keys = {"ANTHROPIC_API_KEY": "sk-ant-0123456789", "ANTHROPIC_BASE_URL": fake.anthropic_url}
         environment = clean_environment(place, **keys)
         said = [ran(place / "project", environment) for _ in range(2)]
-    yield said[1]
+    yield said
+
+
+@pytest.fixture
+def told(runs: list[list[str]]) -> list[str]:
+    """What the later run imports."""
+    return runs[1]
 
 
 def ran(project: Path, environment: dict[str, str]) -> list[str]:
@@ -71,3 +84,9 @@ def test_most_of_what_a_run_of_one_turn_imports_of_our_own_it_uses(told: list[st
 def test_a_run_of_one_turn_has_not_imported_what_it_does_not_need(told: list[str], module: str) -> None:
     """UI-51: each of these cost time at every start, and some of them tens of megabytes."""
     assert [name for name in told if name == module or name.startswith(f"{module}.")] == []
+
+
+@pytest.mark.parametrize("module", NOT_NEEDED_AT_FIRST.split())
+def test_nor_has_the_first_run_of_all(runs: list[list[str]], module: str) -> None:
+    """UI-51: the migrations' tool and the table of prices took a third of a newcomer's first answer."""
+    assert [name for name in runs[0] if name == module or name.startswith(f"{module}.")] == []

@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 
+import pytest
 from support.children import play
 from support.patience import HANG_S, patience
-from support.terminals import COMMAND
+from support.terminals import COMMAND, clean_environment
 
 
 def test_standard_output_holds_only_the_answer(desk, written):
@@ -218,6 +219,19 @@ def test_kill_9_in_a_turn_then_resume_repeats_no_step(here, written):
     assert "+hi" in here.ok("diff")
 
 
+def test_a_turn_whose_process_was_killed_is_not_listed_as_running(here):
+    """UI-42: by no command after it, whoever looks first."""
+    here.fake.script({"hang": True})
+    process = here.start("make b")
+    here.fake.wait_requests(1)
+    assert "running" in here.ok("sessions")
+    process.kill()
+    process.communicate()
+    listed = here.ok("sessions")
+    assert "unfinished" in listed and "running" not in listed
+    assert "unfinished" in here.ok("show")
+
+
 def test_sigterm_stops_the_turn_and_leaves_it_resumable(desk):
     """UI-61: exit 143, the provider's stream closed, no process left."""
     desk.fake.script({"text": "word " * 500, "deltas": 500, "gap_s": 0.05})
@@ -238,6 +252,21 @@ def test_ctrl_c_ends_with_130(desk):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=patience(18))
     assert process.returncode == 130 and b"Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "module", ["bowerbird.cli.terminal.exits", "bowerbird.cli.main", "bowerbird.cli.parser"]
+)
+def test_ctrl_c_while_the_command_is_imported_ends_without_a_traceback(tmp_path, module):
+    """UI-61, UI-63: somebody saw a slip in the line just typed."""
+    command = [sys.executable, "-X", "importtime", "-m", "bowerbird", "hi"]
+    environment = clean_environment(tmp_path)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=tmp_path, text=True, env=environment) as early:
+        assert early.stderr is not None
+        said = next(line for line in early.stderr if line.endswith(f" {module}\n"))
+        early.send_signal(signal.SIGINT)
+        said += early.stderr.read()
+    assert early.returncode in (130, -signal.SIGINT) and "Traceback" not in said, said
 
 
 def test_a_closed_pipe_ends_quietly(desk):

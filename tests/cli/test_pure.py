@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bowerbird.cli.review.choosing import Choosing, Question, questions_of
+from bowerbird.cli.run.models import model_lines
 from bowerbird.cli.run.sessions import session_row, status_line
 from bowerbird.cli.run.slash_lines import COMMANDS, Refused, Said, Slash, read_line
 from bowerbird.cli.terminal.blocks import Blocks
@@ -347,3 +348,18 @@ def test_a_narrow_terminal_leaves_the_titles_of_sessions_readable():
     assert "3 files" in session_row(row, every=False)
     below = status_line({**row, "model": None, "enable_plan_mode": True}, "anthropic:claude-sonnet-4-5", 3)
     assert cut(below, 40).startswith(" 3 files changed · plan mode · anth")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_narrow_terminal_leaves_every_model_a_name_and_a_price(width):
+    """UI-75: at 60 columns one long name pushed the prices of all models off the screen."""
+    names = ["anthropic:claude-sonnet-4-5", "openrouter:some-vendor/a-very-long-model-name-instruct-v2"]
+    rows = [
+        {"name": name, "window": 200_000, "input_usd": 3.0, "output_usd": 15.0, "configured": True}
+        for name in names
+    ]
+    short, long, _ = model_lines(rows, names[0], width)
+    assert (
+        short.startswith("* anthropic:c") and long.startswith("  openrou") and ("…" in long) == (width < 80)
+    )
+    assert short.endswith("$3/$15 200k") and long.endswith("$3/$15 200k") and len(long) <= width

@@ -88,6 +88,17 @@ def test_a_renamed_file_with_an_edit_is_one_line_of_the_counts(desk):
     assert (row["renamed_from"], row["similarity"]) == ("/old.py", 97)
 
 
+def test_a_renamed_file_lands_as_one_change(desk):
+    """UI-44: as the diff before it counts, and the undo after it."""
+    desk.edit({"name": "move_file", "input": {"src": "a.txt", "dst": "b.txt"}})
+    desk.ok("move it", "-q")
+    assert "1 file" in desk.ok("diff", "--stat")
+    said = desk.run("land", "--yes")
+    assert "landed 1 change as" in said[1] + said[2]
+    said = desk.run("undo", "--yes")
+    assert "(1 change)" in said[1] + said[2]
+
+
 def test_a_directory_with_a_hidden_file_stays_and_the_reason_is_said(desk):
     """D-10, WS-9: the agent deletes what it sees; nothing that it cannot see is ever deleted by a landing."""
     project = desk.project
@@ -333,21 +344,25 @@ def test_tools_and_skills_are_listed(desk):
 def test_a_diff_folds_caches_and_what_git_ignores_unless_they_are_named(desk, written):
     """WS-65: ignored entries are folded in every door."""
     (desk.project / ".gitignore").write_text("*.log\n")
-    desk.edit(written("ok.txt", "fine\n"), written("run.log", "long\n"), written("a/__pycache__/x.pyc", "x"))
+    desk.edit(
+        written("ok.txt", "fine\n"),
+        written("run.log", "long\n"),
+        *[written(f"a/b/__pycache__/{n}.pyc", "x") for n in "xy"],
+    )
     desk.ok("make", "-q")
     code, out, err = desk.run("diff")
     assert code == 0 and "ok.txt" in out and "run.log" not in out and "x.pyc" not in out
     assert "run.log  1 file, 5 B, stays on the branch; --include run.log lands it" in err
-    assert "a/  1 file, 1 B, stays on the branch; --include a lands it" in err
+    assert "a/b/__pycache__/  2 files, 2 B, stays on the branch; --include a/b/__pycache__ lands it" in err
     assert "run.log" in desk.ok("diff", "run.log")
     assert "ok.txt" in desk.ok("diff", "--stat") and "run.log" not in desk.ok("diff", "--stat")
     found = json.loads(desk.ok("diff", "--json"))
     assert found["folded"] == [
-        {"path": "/a/", "files": 1, "bytes": 1}, {"path": "/run.log", "files": 1, "bytes": 5},
+        {"path": "/a/b/__pycache__/", "files": 2, "bytes": 2}, {"path": "/run.log", "files": 1, "bytes": 5},
     ]  # fmt: skip
     assert [row["path"] for row in found["written"]] == ["/ok.txt"] and _listed(desk) == 1
-    desk.ok("land", "--yes", "--include", "a")
-    assert (desk.project / "ok.txt").exists() and (desk.project / "a/__pycache__/x.pyc").exists()
+    desk.ok("land", "--yes", "--include", "a/b/__pycache__")
+    assert (desk.project / "ok.txt").exists() and (desk.project / "a/b/__pycache__/x.pyc").exists()
     assert not (desk.project / "run.log").exists()
 
 

@@ -11,7 +11,8 @@ from bowerbird.core.messages import user_text
 from bowerbird.core.requests import End, ModelRequest, ToolSpec
 from bowerbird.models.local import LocalModel, open_local
 from bowerbird.models.local.beginnings import MOST_FILES
-from bowerbird.models.local.engine import Counts, Engine, EngineOptions, Generation
+from bowerbird.models.local.engine import Engine, EngineOptions
+from bowerbird.models.local.generation import Counts, Generation
 from bowerbird.models.settings import LocalSettings
 
 WORD = "%llguidance {}\nstart: /[a-z]{5}/\n"
@@ -102,7 +103,7 @@ async def test_a_step_of_the_adapter_begins_with_what_was_kept(tiny_path: Path, 
 
     async def evaluated(task: str, files: str) -> int:
         model: LocalModel = open_local(str(tiny_path), LocalSettings(tmp_path, 32_768, threads=1))
-        tools = tuple(ToolSpec(name, "", {}) for name in ("read_file", "search_files"))
+        tools = tuple(ToolSpec(name, "", {}) for name in ("read_file", "list_files"))
         request = ModelRequest((user_text(task),), system=(f"Files:\n{files}",), tools=tools)
         try:
             async with aclosing(model.stream(request)) as events:

@@ -1,6 +1,8 @@
 """The engine on real, tiny weights: loading, streaming, cancelling, sharing (MO-37, MO-40)."""
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -13,11 +15,28 @@ from support.patience import HANG_S, patience
 
 from bowerbird.core.errors import ConfigError, ModelError
 from bowerbird.models.local import opening
-from bowerbird.models.local.engine import Engine, EngineOptions, Generation, Piece
+from bowerbird.models.local.engine import Engine, EngineOptions, Piece
+from bowerbird.models.local.generation import Generation
 from bowerbird.models.local.opening import open_local
 from bowerbird.models.settings import LocalSettings
 
 ENDLESS = "%llguidance {}\nstart: /[a-z]{30000}/\n"
+ENDING = """
+import asyncio, time
+from pathlib import Path
+from bowerbird.models.local.engine import Engine, EngineOptions
+from bowerbird.models.local.generation import Generation
+
+async def main():
+    engine = Engine(Path({path!r}), EngineOptions(32_768, 1))
+    pieces = engine.generate(Generation(({{"role": "user", "content": "x"}},), 30_000, {grammar!r}))
+    await anext(pieces)
+    tasks = Path("/proc/self/task").iterdir()
+    print(*[pid for task in tasks for pid in (task / "children").read_text().split()], flush=True)
+    {then}
+
+asyncio.run(main())
+"""
 WORD = "%llguidance {}\nstart: /[a-z]{5}/\n"
 
 
@@ -127,9 +146,16 @@ async def test_a_prompt_over_the_window_is_a_context_overflow(tiny_path: Path):
     await small.close()
 
 
+def children() -> list[int]:
+    """Return the processes that this one has started and not yet waited for."""
+    tasks = Path("/proc/self/task").iterdir()
+    return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
+
+
 def listening_places() -> list[str]:
-    """Return the paths of this process's Unix sockets and its TCP ports."""
-    sockets = {str(fd.readlink()) for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink()}
+    """Return the paths of the Unix sockets, and the TCP ports, of the process that evaluates."""
+    (pid,) = children()
+    sockets = {str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir() if fd.is_symlink()}
     inodes = {name[8:-1] for name in sockets if name.startswith("socket:[")}
     rows = [line.split() for line in Path("/proc/self/net/unix").read_text().splitlines()]
     paths = [row[7] for row in rows if len(row) > 7 and row[6] in inodes]
@@ -151,6 +177,67 @@ async def test_nobody_can_connect_once_a_beginning_was_kept(tiny_path: Path, tmp
     assert list((tmp_path / "kept").iterdir())
     assert not any(Path(place).exists() for place in listening_places())
     await engine.close()
+
+
+def test_the_engine_is_loaded_in_no_process_that_serves(tiny_path: Path):
+    """While it loads it holds its interpreter: here nobody would be served, and leases would end (SE-29)."""
+    loaded = "import sys; assert 'xllamacpp' not in sys.modules"
+    code = ENDING.format(path=str(tiny_path), grammar=ENDLESS, then=loaded)
+    subprocess.run([sys.executable, "-c", code], timeout=HANG_S, check=True)
+
+
+async def test_a_process_that_dies_fails_its_request_and_the_next_one_gets_another(engine: Engine):
+    """Where memory runs out, for one."""
+    async with aclosing(engine.generate(says("x", ENDLESS, 30_000))) as pieces:
+        await anext(pieces)
+        (pid,) = children()
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(ModelError, match="too little memory"):
+            async for _ in pieces:
+                pass
+    assert len((await all_of(engine, says("next")))[0]) == 5
+    assert pid not in children()
+
+
+async def test_a_process_that_died_between_two_requests_is_not_missed(engine: Engine):
+    (pid,) = children()
+    os.kill(pid, signal.SIGKILL)
+    await asyncio.to_thread(os.waitid, os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    assert len((await all_of(engine, says("next")))[0]) == 5
+
+
+async def test_a_key_that_interrupts_the_program_leaves_the_weights_loaded(engine: Engine):
+    """Ctrl+C goes to every process of the terminal; it stops a turn, not the model."""
+    (pid,) = children()
+    os.kill(pid, signal.SIGINT)
+    await all_of(engine, says("hello"))
+    assert children() == [pid]
+
+
+async def test_closing_ends_an_answer_under_way(tiny_path: Path):
+    engine = Engine(tiny_path, EngineOptions(32_768, 1))
+    async with aclosing(engine.generate(says("x", ENDLESS, 30_000))) as pieces:
+        await anext(pieces)
+        await engine.close()
+        with pytest.raises(ModelError, match="was closed"):
+            async for _ in pieces:
+                pass
+    assert not children()
+
+
+def test_nothing_is_left_of_a_process_that_was_killed(tiny_path: Path):
+    started = subprocess.Popen(
+        [sys.executable, "-c", ENDING.format(path=str(tiny_path), grammar=ENDLESS, then="time.sleep(600)")],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert started.stdout is not None
+    pid = int(started.stdout.readline())
+    os.kill(started.pid, signal.SIGKILL)
+    started.communicate()
+    until = time.monotonic() + HANG_S
+    while Path(f"/proc/{pid}").exists() and "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text():
+        assert time.monotonic() < until, "it evaluates for nobody"
+        time.sleep(0.02)
 
 
 async def test_a_closed_engine_says_so(tiny_path: Path):
@@ -221,18 +308,7 @@ def test_importing_the_package_loads_neither_engine_nor_http():
 
 
 def test_a_process_that_ends_in_the_middle_of_an_answer_ends_cleanly(tiny_path: Path):
-    code = f"""
-import asyncio
-from pathlib import Path
-from bowerbird.models.local.engine import Engine, EngineOptions, Generation
-
-async def main():
-    engine = Engine(Path({str(tiny_path)!r}), EngineOptions(32_768, 1))
-    pieces = engine.generate(Generation(({{"role": "user", "content": "x"}},), 30_000, {ENDLESS!r}))
-    await anext(pieces)
-
-asyncio.run(main())
-"""
+    code = ENDING.format(path=str(tiny_path), grammar=ENDLESS, then="pass")
     ended = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG_S, check=False
     )

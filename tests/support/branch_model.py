@@ -84,7 +84,8 @@ class ModelBranch:
     own: Tree = field(default_factory=dict[str, Version])
     base: Tree = field(default_factory=dict[str, Version])
     landed: dict[str, object] = field(default_factory=dict[str, object])
-    merged: dict[int, Tree] = field(default_factory=dict[int, Tree])
+    # By the child itself: another one may get the id of a child that is gone.
+    merged: dict["ModelBranch", Tree] = field(default_factory=dict["ModelBranch", Tree])
     sealed: set[str] = field(default_factory=set[str])
 
     def seal(self) -> None:
@@ -127,7 +128,7 @@ class ModelBranch:
     def merge(self, child: "ModelBranch", paths: list[str] | None, force: bool) -> dict[str, list[str]]:
         child.seal()
         self.seal()
-        memory = self.merged.setdefault(id(child), {})
+        memory = self.merged.setdefault(child, {})
         result: dict[str, list[str]] = {key: [] for key in ("written", "deleted", "conflicts", "skipped")}
         moved = [path for path, version in memory.items() if child.view(path) != version]
         pending = [path for path in child.changes() if path not in memory]

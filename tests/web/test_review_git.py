@@ -52,7 +52,12 @@ async def test_what_git_ignores_is_one_line_that_can_be_ticked_and_settings_are_
     (workspace / ".gitignore").write_text("build/\n*.log\n")
     (tmp_path / "git").mkdir()
     project = GitProject(tmp_path / "git", workspace, tmp_path / "data")
-    written = {"/build/out": "12345", "/build/more": "1", "/run.log": "1", "/notes.txt": "n\n"}
+    written = {
+        "/src/__pycache__/a.pyc": "12345",
+        "/src/__pycache__/b.pyc": "1",
+        "/run.log": "1",
+        "/notes.txt": "n\n",
+    }
     tools = [{"name": "write_file", "input": {"path": p, "content": text}} for p, text in written.items()]
     fake.script({"tools": tools}, {"text": "Done."})
     conversation = await server.conversation()
@@ -68,24 +73,24 @@ async def test_what_git_ignores_is_one_line_that_can_be_ticked_and_settings_are_
     diff = (await server.http.get(f"{url}/diff")).json()
     assert [row["path"] for row in diff["written"]] == ["/notes.txt"]
     assert diff["folded"] == [
-        {"path": "/build/", "files": 2, "bytes": 6}, {"path": "/run.log", "files": 1, "bytes": 1},
+        {"path": "/run.log", "files": 1, "bytes": 1}, {"path": "/src/__pycache__/", "files": 2, "bytes": 6},
     ]  # fmt: skip
-    assert "build" not in (await server.http.get(f"{url}/patch")).text
+    assert "pyc" not in (await server.http.get(f"{url}/patch")).text
     assert (await server.http.get(url)).json()["changed_files"] == 1
     await page.goto(f"/dev/c/{conversation}/diff")
     folded = page.get_by_test_id("folded")
-    await expect(folded).to_contain_text("build/ 2 files, 6 B, stays on the branch")
+    await expect(folded).to_contain_text("src/__pycache__/ 2 files, 6 B, stays on the branch")
     await expect(folded).to_contain_text("run.log 1 file")
     assert await serious_findings(page) == []
-    await page.get_by_role("checkbox", name="Land build/, too").check()
+    await page.get_by_role("checkbox", name="Land src/__pycache__/, too").check()
     await page.get_by_role("checkbox", name="Accept .git/config").check()
-    await expect(page.get_by_test_id("land-summary")).to_contain_text("and build/, .git/config")
+    await expect(page.get_by_test_id("land-summary")).to_contain_text("and src/__pycache__/, .git/config")
     await page.get_by_role("button", name="Land 1 file").click()
     await expect(page.get_by_test_id("outcome")).to_contain_text("Landed 4 files")
-    assert (workspace / "build/out").read_text() == "12345"
+    assert (workspace / "src/__pycache__/a.pyc").read_text() == "12345"
     assert "sshCommand" in (workspace / ".git/config").read_text()
     assert not (workspace / "run.log").exists()
-    await expect(folded).not_to_contain_text("build/")
+    await expect(folded).not_to_contain_text("src/")
 
 
 async def test_what_lands_is_a_commit_where_it_is_ticked_or_only_a_commit_on_another_branch(

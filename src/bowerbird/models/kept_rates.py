@@ -1,10 +1,14 @@
 """Rates that the price package gave before, kept in a small file: most calls are priced without importing it.
 
 The package and what it brings take a tenth of a one-turn run's time and memory. Here: what is kept, for which
-package, and up to which size of a call it holds. Not here: asking the package, arithmetic (`prices.py`).
+package, and up to which size of a call it holds; a file of models in common use comes with the program. Not
+here: asking the package, arithmetic (`prices.py`), writing that file (`scripts/packaged_rates.py`).
 """
 
 import contextlib
+import zlib
+from collections.abc import Mapping
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,6 +18,7 @@ from bowerbird.core.atomic import replace_file
 from bowerbird.core.forms import decode
 
 FILE = "prices.json"
+PACKAGED = Path(__file__).with_name("packaged_rates.json")
 MOST = 256
 _LARGEST = 1 << 20
 
@@ -32,7 +37,9 @@ class Rates(msgspec.Struct, frozen=True):
     most_context: int | None = None
 
 
-class _File(msgspec.Struct):
+class RatesFile(msgspec.Struct):
+    """Rates by `provider:model`, and the package that they are of."""
+
     package: str
     rates: dict[str, Rates]
 
@@ -47,11 +54,19 @@ class KeptRates:
 
     def __init__(self, directory: Path | None = None) -> None:
         self._file = None if directory is None else directory / FILE
-        self._known: _File | None = None
+        self._known: RatesFile | None = None
 
     def get(self, provider: str, model: str) -> Rates | None:
         """Return the rates of a model, None when they are not kept."""
-        return self._read().rates.get(f"{provider}:{model}")
+        name = f"{provider}:{model}"
+        return self._read().rates.get(name) or self.packaged().get(name)
+
+    @staticmethod
+    @cache
+    def packaged() -> Mapping[str, Rates]:
+        """The rates that come with the program; none where another version of the package is installed."""
+        found = _load(PACKAGED)
+        return found.rates if found is not None and found.package == fingerprint() else {}
 
     def keep(self, provider: str, model: str, rates: Rates) -> None:
         """Remember them for this process and the next."""
@@ -63,27 +78,39 @@ class KeptRates:
             with contextlib.suppress(OSError):
                 replace_file(self._file, msgspec.json.encode(known))
 
-    def _read(self) -> _File:
+    def _read(self) -> RatesFile:
         if self._known is None:
             package = _package()
             found = None if self._file is None else _load(self._file)
-            self._known = found if found is not None and found.package == package else _File(package, {})
+            self._known = found if found is not None and found.package == package else RatesFile(package, {})
         return self._known
 
 
-def _load(file: Path) -> _File | None:
+def _load(file: Path) -> RatesFile | None:
     try:
         if file.stat().st_size > _LARGEST:
             return None
-        return decode(file.read_bytes(), _File)
+        return decode(file.read_bytes(), RatesFile)
     except (OSError, msgspec.DecodeError):
         return None  # never kept, or not whole
 
 
+def fingerprint() -> str:
+    """Return what is the same wherever the package has the same table; its text is read, in 2 ms."""
+    table = _table()
+    return "" if table is None else f"{zlib.crc32(table.read_bytes()):08x}"
+
+
 def _package() -> str:
-    """Return what changes with the package's table; finding it imports nothing."""
-    spec = find_spec("genai_prices")
-    if spec is None or spec.origin is None:
+    """Return what changes with this installation's table."""
+    table = _table()
+    if table is None:
         return ""
-    table = (Path(spec.origin).parent / "data.py").stat()
-    return f"{table.st_size}-{table.st_mtime_ns}"
+    found = table.stat()
+    return f"{found.st_size}-{found.st_mtime_ns}"
+
+
+def _table() -> Path | None:
+    """Return where the package's table lies; finding it imports nothing."""
+    spec = find_spec("genai_prices")
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent / "data.py"

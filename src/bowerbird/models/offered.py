@@ -163,6 +163,11 @@ def _per_million(usage: Usage, name: ModelName, settings: ModelSettings) -> floa
     return None if cost is None else round(cost * 10, 6)
 
 
+def conversing(seller: str) -> tuple[str, ...]:
+    """Return the models of a seller, by its name in the price package, that converse and are still sold."""
+    return _table().get(seller, ())
+
+
 @cache
 def _table() -> dict[str, tuple[str, ...]]:
     """Return by the package's name of a provider the models that converse, newest names of a kind first."""

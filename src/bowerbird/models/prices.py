@@ -126,7 +126,7 @@ def keep_rates_in(directory: Path) -> None:
 def _from_package(usage: Usage, provider: str, model: str, at: datetime | None) -> float | None:
     rates = _kept.get(provider, model)
     if rates is None:
-        rates = _rates_of(provider, model)
+        rates = packaged_rates(provider, model)
         if rates is not None:
             _kept.keep(provider, model, rates)
     if rates is None or (rates.most_context is not None and usage.context_tokens > rates.most_context):
@@ -136,8 +136,8 @@ def _from_package(usage: Usage, provider: str, model: str, at: datetime | None) 
     return _by_hand(usage, Price(rates.input, rates.output, rates.cache_read, rates.cache_write))
 
 
-def _rates_of(provider: str, model: str) -> Rates | None:
-    """Return plain rates, None for a model that has none: prices by the hour, or per request."""
+def packaged_rates(provider: str, model: str) -> Rates | None:
+    """Return the package's plain rates, None for a model that has none, say prices by the hour."""
     from genai_prices.types import ModelPrice, TieredPrices
 
     try:

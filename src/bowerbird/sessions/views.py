@@ -14,6 +14,7 @@ from bowerbird.core.forms import decode
 from bowerbird.sessions.inbox.accept import Offered
 from bowerbird.sessions.live.hub import InputMark
 from bowerbird.sessions.values import Receipt, SessionInfo, TurnInfo
+from bowerbird.store.rows.leases import lease_is_free
 from bowerbird.store.rows.sessions import SessionRow, find_session, sessions_like
 from bowerbird.store.rows.turns import TurnRow, TurnSums, last_turn_number, turn_sums, turns_of
 
@@ -71,7 +72,7 @@ def _info(connection: Connection, row: SessionRow, sums: TurnSums) -> SessionInf
         thread_id=row.thread_id,
         kind=row.kind,
         title=row.title,
-        status=row.status,
+        status=status_of(connection, row),
         workspace=row.workspace,
         branch_id=row.branch_id,
         preset=row.preset,
@@ -91,6 +92,12 @@ def _info(connection: Connection, row: SessionRow, sums: TurnSums) -> SessionInf
         pending=sums.waiting_for,
         changed_files=row.changed_files,
     )
+
+
+def status_of(connection: Connection, row: SessionRow) -> str:
+    """Return what a session does now: a turn whose process was killed does not run, it waits."""
+    is_orphaned = row.status == "running" and lease_is_free(connection, row.thread_id)
+    return "queued" if is_orphaned else row.status
 
 
 def turn_info(row: TurnRow) -> TurnInfo:

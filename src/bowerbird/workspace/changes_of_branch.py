@@ -139,7 +139,7 @@ class ChangesOfBranch:
 
     def _shown_diff(self, found: Divided) -> Diff:
         diff = branch_diff(self._state, files_of(found.changes), self._shared.rules)
-        return replace(diff, folded=folded_rows(found.staying))
+        return replace(diff, folded=folded_rows(found.staying, found.whole))
 
     def _story(self, found: Divided) -> GitStory:
         landed = LandedRefs(self._state.directory).newest()
@@ -151,7 +151,7 @@ class ChangesOfBranch:
         stack = self._state.reading()
         by_git = GitIgnored(stack.view)
         rule = Ignored(self._shared.rules.is_cache, by_git, stack.ground.root)
-        return divided(stack, stack.ground.not_shown(), rule.staying(named, include))
+        return divided(stack, rule.staying(named, include))
 
     def _selected(self, paths: Sequence[PathInput] | None, since: str | None) -> list[Change]:
         named = self._paths(paths)

@@ -50,7 +50,7 @@ class LandingOfBranch(ChangesOfBranch):
         request = LandRequest(self._paths(paths), chosen, include=self._paths(include) or ())
         ground = self._ground(None, request)
         with Beneath(self._root()) as tree:
-            plan = shown_plan(plan_landing(ground, tree, request)[0], ground.staying)
+            plan = shown_plan(plan_landing(ground, tree, request)[0], ground.staying, ground.whole)
         commits = paths is None and self.has_commits()
         return replace(plan, commits=commits, in_git=is_in_git(self._root()))
 
@@ -168,6 +168,7 @@ class LandingOfBranch(ChangesOfBranch):
             history=self._history(),
             changes=found.changes,
             staying=found.staying,
+            whole=found.whole,
             snapshot=snapshot,
             rules=self._shared.rules,
             tainted=tainted_paths(self._state),

@@ -49,6 +49,22 @@ async def test_the_events_of_a_step_come_in_the_order_of_the_chapter(server: Liv
     assert done["changed"] == 2
 
 
+async def test_git_s_own_files_are_none_of_a_branch(server: LiveServer) -> None:
+    """SV-42: a repository's thousand objects would be all of the list."""
+    command = (
+        "git init -q && echo 1 > a.txt && git add a.txt && git -c user.name=a -c user.email=a commit -qm a"
+    )
+    server.fake.script(
+        {"tools": [{"name": "bash", "input": {"command": command}}]}, {"text": "done"}, {"text": "again"}
+    )
+    conversation = await server.conversation()
+    async with server.socket(conversation) as socket:
+        for word in ("commit", "and now?"):
+            await say(socket, word)
+            done = (await events(socket, "done"))[-1]
+            assert [row["path"] for row in done["files"]] == ["a.txt"]
+
+
 async def test_messages_sent_during_a_turn_are_answered_in_order(server: LiveServer) -> None:
     """SV-47, acceptance 4."""
     server.fake.answer(lambda body, n: {"text": f"answer {n}", "ttft_s": 0.2 if n == 0 else 0})

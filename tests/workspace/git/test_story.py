@@ -78,3 +78,17 @@ def test_a_packed_repository_with_many_refs_is_told_by_what_changed(project: Git
     )
     (told,) = branch.git_story().repositories
     assert [(r.ref, r.change) for r in told.refs] == [("refs/heads/two", "created")]
+
+
+def test_a_worktree_of_the_agent_is_one_thing_to_accept(project: GitProject) -> None:
+    """GI-2: its index and logs are derived; six lines said what one does."""
+    branch = project.workspace.branch()
+    project.agent(branch, ["worktree", "add", "-q", "inside", "-b", "side"], ["config", "core.pager", "cat"])
+    told = next(one for one in branch.git_story().repositories if one.path == "/.git")
+    assert [(one.path, one.change) for one in told.settings] == [
+        ("/.git/config", "modified"), ("/.git/worktrees/inside", "created"),
+    ]  # fmt: skip
+    refused = branch.land(partial=True, accept=["/.git/config"]).refused
+    assert "/.git/worktrees/inside" in [row.path for row in refused]
+    branch.land(partial=True, accept=["/.git/worktrees/inside"])
+    assert (project.root / ".git/worktrees/inside/HEAD").is_file()

@@ -31,10 +31,10 @@ async def test_what_is_included_lands_with_the_rest(branch: Branch, root: Path) 
         await branch.write_file(name, text)
     plan = branch.plan_landing()
     assert [row.record() for row in plan.folded] == [
-        {"path": "/build/", "files": 2, "bytes": 6}, {"path": "/src/", "files": 1, "bytes": 3},
+        {"path": "/build/", "files": 2, "bytes": 6}, {"path": "/src/run.log", "files": 1, "bytes": 3},
     ]  # fmt: skip
     included = branch.plan_landing(include=["build"])
-    assert [row.path for row in included.folded] == ["/src/"]
+    assert [row.path for row in included.folded] == ["/src/run.log"]
     with pytest.raises(LandingRefused, match="nothing: unchanged"):
         branch.land(include=["nothing"])
     branch.land(include=["build"], plan=included.id)

@@ -126,7 +126,8 @@ class LocalClient(LocalRest):
         """See `Client`."""
         row, maker = await self._sessions.row(thread_id), self._application.maker
         model = maker.model_of(row) or self._usual_model()
-        return await shown.conversation(
+        now = await self._sessions.get(thread_id)
+        found = await shown.conversation(
             self._sessions,
             row,
             model=model,
@@ -134,6 +135,7 @@ class LocalClient(LocalRest):
             defaults=self._defaults,
             limit=1000 if messages else 0,
         )
+        return {**found, "status": now.status}
 
     def _usual_model(self) -> str:
         """Return what a session without a model of its own runs on, "" where nothing can."""

@@ -13,7 +13,7 @@ from bowerbird.cli.client.protocol import Client, Row
 from bowerbird.cli.review.choosing import HELP, Answer, Choice, Choosing, Question, questions_of
 from bowerbird.cli.review.drawn import files_of
 from bowerbird.cli.review.git_lines import commit_of, history_lines, is_uncommitted
-from bowerbird.cli.review.marking import held_lines, to_accept, without_unnamed
+from bowerbird.cli.review.marking import held_lines, to_accept, why_empty, without_unnamed
 from bowerbird.cli.terminal.drawing import coloured_diff
 from bowerbird.cli.terminal.exits import APPROVAL, DONE, PARTLY, USAGE, CliExit
 from bowerbird.cli.terminal.terminal import Ability, LandingBar
@@ -101,15 +101,16 @@ async def choose(
     """
     plan = await client.plan(thread_id, wanted.paths, wanted.include)
     entries = [row for row in plan["entries"] if not row["ignored"]]
-    if not entries and not (plan.get("commits") and wanted.commits != "never"):
-        return _nothing(screen, _why_empty(plan["entries"], wanted))
+    # What has arrived before is no more among the commits to land; the user's branch may still follow it.
+    follows = wanted.commits == "fast_forward" and wanted.paths is None
+    if not entries and not follows and not (plan.get("commits") and wanted.commits != "never"):
+        return _nothing(screen, why_empty(plan["entries"], named=bool(wanted.paths)))
     if patch and entries:
         choice = await choose_hunks(screen, entries, await client.diff(thread_id, wanted.paths))
         if choice.is_empty:
             return _nothing(screen)
-        accept = (*wanted.accept, *choice.accept)
-        paths, hunks = choice.paths or None, choice.hunks or None
-        return replace(wanted, paths=paths, hunks=hunks, accept=accept, include=())
+        paths, accept = choice.paths or None, (*wanted.accept, *choice.accept)
+        return replace(wanted, paths=paths, hunks=choice.hunks or None, accept=accept, include=())
     for line in held_lines(entries):
         screen.warn(line, "yellow")
     accept = await _accept_flagged(screen, entries, wanted.accept) if screen.can_ask else wanted.accept
@@ -131,12 +132,6 @@ async def choose(
 
 def _nothing(screen: Screen, why: str = "nothing was chosen") -> None:
     screen.note(f"{why}; nothing landed")
-
-
-def _why_empty(entries: Sequence[Row], wanted: ToLand) -> str:
-    if entries:
-        return "only files that Git ignores have changed (`--include PATH` lands them, too)"
-    return "no such path has changed" if wanted.paths else "there are no changes to land"
 
 
 async def land_chosen(screen: Screen, client: Client, thread_id: str, wanted: ToLand) -> Row | LandingRefused:
@@ -251,14 +246,16 @@ def say_landed(screen: Screen, outcome: Outcome, *, partial: bool = False) -> No
         if screen.prefix != "/":
             screen.note(_way_on([row["reason"] for row in outcome.refused], partial=partial))
         return
-    landed = plural(files_of(outcome["entries"]), "change")
-    made = commit_of(outcome)
+    if not (outcome["entries"] or outcome["refused"] or outcome.get("history")):
+        screen.note(f"{why_empty([])}; nothing landed")
+        return
+    landed, made = plural(files_of(outcome["entries"]), "change"), commit_of(outcome)
     aside = outcome["kind"] == "commit"
     if aside and made:
         screen.tell(f"committed {landed} on {harmless(made['branch'])}; no file of yours changed", "green")
     elif not aside:
         screen.tell(f"landed {landed} as {outcome['id']}", "green")
-    for line in history_lines(outcome.get("history") or []):
+    for line in history_lines(outcome.get("history") or [], outcome["entries"] and screen.prefix):
         screen.note(line)
     if not aside:
         screen.note(f"take it back with: {screen.prefix}undo {outcome['id']}")

@@ -4,6 +4,7 @@ Here: the three forms of a diff, rows of landings. Not here: whose branch it is 
 (`terminal/drawing.py`).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -110,8 +111,18 @@ def _counts(row: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def files_of(entries: Sequence[dict[str, Any]]) -> int:
-    """Return how many files were changed; directories come and go with them."""
-    return sum(row["op"] not in ("mkdir", "rmdir") for row in entries) or len(entries)
+    """Return how many files were changed: a renamed one is one, directories come and go with them.
+
+    Example:
+        >>> gone = {"op": "delete", "before": "sha256:1", "after": None}
+        >>> came = {"op": "create", "before": None, "after": "sha256:1"}
+        >>> files_of([gone, came, came]), files_of([{"op": "mkdir", "before": None, "after": "dir"}])
+        (2, 1)
+    """
+    gone = Counter(row["before"] for row in entries if row["op"] == "delete")
+    came = Counter(row["after"] for row in entries if row["op"] == "create")
+    files = sum(row["op"] not in ("mkdir", "rmdir") for row in entries)
+    return files - (gone & came).total() or len(entries)
 
 
 def landing_rows(records: Sequence[dict[str, Any]]) -> list[list[str]]:

@@ -62,8 +62,12 @@ def _subjects(ref: Row) -> Iterator[str]:
         yield f"  … {ref['commits'] - len(shown)} more"
 
 
-def history_lines(repositories: Sequence[Row]) -> list[str]:
-    """Return what a landing did with commits, and how what stands beside the user's own is brought in."""
+def history_lines(repositories: Sequence[Row], landed: str = "") -> list[str]:
+    """Return what a landing did with commits, and how what stands beside the user's own is brought in.
+
+    Args:
+        landed: where files landed with them, what commands begin with: git merges into no changed file.
+    """
     lines: list[str] = []
     for row in repositories:
         place = harmless_path(str(row.get("repository") or "").strip("/"))
@@ -73,13 +77,28 @@ def history_lines(repositories: Sequence[Row]) -> list[str]:
                 lines.append(f"{_short(ref['ref'])}{where} is at {str(ref['id'] or 'nothing')[:12]} now")
                 continue
             said = f": {harmless(ref['said'])}" if ref["said"] else ""
-            kept = f"; what came is {harmless(ref['kept_as'])}" if ref["kept_as"] else ""
-            lines.append(f"your {_short(ref['ref'])}{where} stays{said}{kept}")
+            kept = harmless(ref["kept_as"] or "")
+            if ref["ref"].startswith("refs/heads/") or not kept:
+                came = f"; what came is {kept}" if kept else ""
+                lines.append(f"your {_short(ref['ref'])}{where} stays{said}{came}")
+            else:  # a stash, a tag: there is none of the user's that could stay
+                lines.append(f"{_short(ref['ref'])}{where} came as {kept}{said}")
             lines += [f"  {harmless(command)}" for command in ref["commands"]]
+            if landed and ref["ref"].startswith("refs/heads/") and ref["commands"]:
+                lines += _first(ref, landed)
         lines += [f"commits did not land: {harmless(trouble)}" for trouble in row["troubles"]]
         lines += [harmless(note) for note in row.get("notes", ())]
         lines += _commit(row.get("commit"))
     return lines
+
+
+def _first(ref: Row, landed: str) -> list[str]:
+    """Return what to do before git's own commands work: the files that landed are changes in its eyes."""
+    if ref["state"] == "arrived":
+        follow = f"{landed}land --commits fast-forward moves your branch, if it is where the agent began; "
+    else:
+        follow = ""
+    return [f"  {follow}git takes the commands above once the landed files are committed or taken back"]
 
 
 def commit_of(landing: Row) -> Row | None:

@@ -96,3 +96,14 @@ def taint_line(entries: Sequence[Row]) -> str:
     shown = ", ".join(list(sources)[:3]) + (", …" if len(sources) > 3 else "")
     said = f": {shown}" if sources else ""
     return f"{plural(len(tainted), 'path')} tainted: written after reading text from outside{said}"
+
+
+def why_empty(entries: Sequence[Row], *, named: bool = False) -> str:
+    """Return why there is nothing to land.
+
+    >>> why_empty([], named=True)
+    'no such path has changed'
+    """
+    if entries:
+        return "only files that Git ignores have changed (`--include PATH` lands them, too)"
+    return "no such path has changed" if named else "there are no changes to land"

@@ -70,7 +70,7 @@ class Chat:
         self.changed: list[str] = []
         self.names = BranchNames(self._names)
         self.models = ChoosableModels(self.opened)
-        self.custom = CustomCommands(self)
+        self.custom = custom = CustomCommands(self)
         liked = opening.preferences
         self.screen = ChatScreen(
             shell.terminal,
@@ -78,7 +78,7 @@ class Chat:
             vi_mode=liked.vi_mode,
             on_stop=self._stop_key,
             completer=LineCompleter(
-                lambda: self.custom.menu, lambda: self.changed, self.names.get, self.models.get
+                lambda: custom.menu, lambda: self.changed, self.names.get, self.models.get, custom.known
             ),
             notify=liked.notify,
         )

@@ -3,6 +3,7 @@
 Here: which words are offered where. Not here: how names fit (`names.py`), keys (`prompt_screen.py`).
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ class LineCompleter(Completer):
     Args:
         commands: slash commands there are now, with what they do. paths: that the branch changes.
         names: of the branch's files. models: that can be chosen.
+        known: set when `commands` has the custom ones too.
     """
 
     def __init__(
@@ -30,11 +32,13 @@ class LineCompleter(Completer):
         paths: Callable[[], Iterable[str]],
         names: Callable[[], Awaitable[Names]],
         models: Callable[[], Awaitable[Sequence[Mapping[str, Any]]]],
+        known: asyncio.Event,
     ) -> None:
         self._commands = commands
         self._paths = paths
         self._names = names
         self._models = models
+        self._known = known
 
     @staticmethod
     def opens(document: Document) -> bool:
@@ -72,8 +76,15 @@ class LineCompleter(Completer):
                     yield Completion(row["name"], start_position=-len(word), display_meta=shown)
             return
         if typed is None:
-            for completion in self.get_completions(document, complete_event):
+            is_known = self._known.is_set()
+            offered = list(self.get_completions(document, complete_event))
+            for completion in offered:
                 yield completion
+            if _is_command(before) and not is_known:  # typed before they were read
+                await self._known.wait()
+                for completion in self.get_completions(document, complete_event):
+                    if completion not in offered:
+                        yield completion
             return
         start = len(before) - before.rindex("@")
         for name in (await self._names()).find(typed):

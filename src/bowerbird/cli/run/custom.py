@@ -3,6 +3,7 @@
 Here: which there are now, the message that one becomes. Not here: their files (`skills/commands.py`).
 """
 
+import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ class CustomCommands:
         self._chat = chat
         self._rows: dict[str, Row] = {}
         self._models: dict[str, str] = {}
+        self.known = asyncio.Event()
+        """Set when they were read once: the prompt is on screen before that."""
 
     @property
     def menu(self) -> Mapping[str, str]:
@@ -43,6 +46,7 @@ class CustomCommands:
         except (BowerbirdError, OSError):
             return
         self._rows = {row["name"]: row for row in rows if row["name"] not in COMMANDS}
+        self.known.set()
 
     async def send(self, command: Slash) -> None:
         """Send what a command says; for its turn, on the model that it names."""

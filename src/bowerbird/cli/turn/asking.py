@@ -14,6 +14,9 @@ from bowerbird.core.events import ApprovalRequest
 
 COMMAND_LINES = 12
 CHANGED_LINES = 24
+EDITS = ("edit_file", "apply_patch", "write_file")
+"""Tools whose change is shown before it is made."""
+UNSEEN = "    no preview: it does not fit the file, or the file is too large; d shows all"
 _HELP = {
     "plan": "y approve · n reject · any other text is your feedback",
     "effect": "y it happened · n it did not · r run it again",
@@ -126,7 +129,8 @@ def _call_lines(tool: Mapping[str, Any], number: str) -> list[str]:
     if not isinstance(command, str):
         diff = _diff_of(tool)
         count = "" if diff is None else f"  +{diff.get('added', 0)} -{diff.get('removed', 0)}"
-        return [f"{number:<2}{name} {key_parameter(arguments)}{count}"]
+        unseen = [UNSEEN] if diff is None and name in EDITS else []
+        return [f"{number:<2}{name} {key_parameter(arguments)}{count}", *unseen]
     first, *more = harmless(command).expandtabs(4).split("\n")
     left_out = (
         [f"    … {len(more) - COMMAND_LINES} more lines: d shows all"] if len(more) > COMMAND_LINES else []

@@ -18,6 +18,7 @@ from bowerbird.cli.terminal.drawing import (
     tool_line,
 )
 from bowerbird.cli.terminal.text import cut, duration, harmless, how_far, one_line, plural
+from bowerbird.cli.turn.retrying import retry_line
 from bowerbird.cli.turn.story import Story
 from bowerbird.core.events import (
     ApprovalAnswer,
@@ -252,7 +253,7 @@ class TurnPainter:
     def _note(self, event: object) -> None:
         match event:
             case Retrying():
-                text = f"{event.reason}: retrying in {event.delay_s:.0f} s (attempt {event.attempt})"
+                text = retry_line(event.reason, event.delay_s)
             case Compaction():
                 text = SUMMARISED
             case ModelSwitch():

@@ -105,7 +105,7 @@ def next_move(situation: Situation, offered: frozenset[str]) -> Move | None:
     last = situation.last
     if last is None:
         named = named_files(task, situation.files)
-        return Call("read_file", {"path": named[0], "offset": 1}) if len(named) == 1 else _search(task)
+        return Call("read_file", {"path": named[0], "offset": 1}) if len(named) == 1 else search_for(task)
     if last.failed:
         return None
     if last.call.name == "read_file" and not last.forgotten:
@@ -140,7 +140,7 @@ def other_file(situation: Situation, tried: str) -> Choose | None:
     """Return which file is asked for once a rewriting of `tried` failed; None where that is settled."""
     read = [done for done in situation.calls if done.call.name == "read_file"]
     rest = tuple(path for path in situation.files if path != tried)
-    return _which(situation, rest) if len(read) == 1 and rest and _matches(situation) else None
+    return _which(situation, rest) if len(read) == 1 and rest and matches_of(situation) else None
 
 
 def _which(situation: Situation, files: tuple[str, ...]) -> Choose:
@@ -157,7 +157,7 @@ def _found(situation: Situation) -> list[tuple[int, tuple[str, int, str]]]:
     made = re.findall(r"\bmake ([a-z][\w-]*)", situation.task)
     numbers = re.search(r"\d", situation.task) is not None
     rows = [
-        (_path_of(row), row["line"], str(row.get("text", "")).strip()[:_SAID]) for row in _matches(situation)
+        (path_of(row), row["line"], str(row.get("text", "")).strip()[:_SAID]) for row in matches_of(situation)
     ]
 
     def score(row: tuple[str, int, str]) -> int:
@@ -173,7 +173,7 @@ def _found(situation: Situation) -> list[tuple[int, tuple[str, int, str]]]:
 
 def reading_of(path: str, situation: Situation) -> dict[str, Any]:
     """Return the arguments of the call that reads the part of a file where the search found the most."""
-    lines = [int(match["line"]) for match in _matches(situation) if _path_of(match) == path]
+    lines = [int(match["line"]) for match in matches_of(situation) if path_of(match) == path]
     first = max(1, lines[0] - READ_LINES // 2) if lines and lines[0] > READ_LINES // 2 else 1
     return {"path": path, "offset": first, "limit": READ_LINES}
 
@@ -209,7 +209,8 @@ def _short(lines: Sequence[str]) -> str:
     return f"`{first}`" + (f" and {more} more line{'' if more == 1 else 's'}" if more else "")
 
 
-def _search(task: str) -> Call:
+def search_for(task: str) -> Call:
+    """Return the search for the words of a task, in the forms that they may have."""
     words = [word for word in telling_words(" ".join(WORD.findall(task))) if word.lower() not in CHANGE_WORDS]
     some = [re.sub(r"(?<=\w{4})y$", "(?:y|i)", re.escape(word)) for word in words[:_MOST_WORDS]]
     pattern = "|".join(some or ["."])
@@ -217,13 +218,15 @@ def _search(task: str) -> Call:
     return Call("search_files", {"pattern": pattern, **more})
 
 
-def _matches(situation: Situation) -> list[dict[str, Any]]:
+def matches_of(situation: Situation) -> list[dict[str, Any]]:
+    """Return what the newest search of the turn found: `path`, `line`, `text` of each."""
     found = [d.data.get("matches") for d in situation.calls if d.call.name == "search_files" and not d.failed]
     rows = cast("list[dict[str, Any]]", found[-1] if found and isinstance(found[-1], list) else [])
     return [row for row in rows if isinstance(row.get("line"), int)]
 
 
-def _path_of(match: dict[str, Any]) -> str:
+def path_of(match: dict[str, Any]) -> str:
+    """Return the path of what a search found, as the model is told it."""
     return str(match.get("path", "")).lstrip("/")
 
 

@@ -13,7 +13,8 @@ The rules, each measured to help a model of this size:
 5. Code is no field of a step: `run_python_code`, `write_file` and `edit_file` only say what follows.
 6. `edit_file` chooses the lines to replace from the file's own, near the numbers that the task names.
 7. Once there are results, a step begins by saying what they show.
-8. An answer does not follow the beginning of a file of data while code could look at all of it.
+8. An answer does not follow the beginning of a file of data while code could look at all of it; what is to be
+   counted, summed or compared in such a file is computed by code.
 9. A task that asks for a change is done with the file tools: code and answer wait until they have changed
    something, or have been tried often enough.
 """
@@ -41,6 +42,12 @@ _CODE = frozenset({"run_python_code", "bash"})
 _CHANGING = frozenset({"write_file", "edit_file"})
 _SEARCH_CHARS, _PATTERN_CHARS, _PATH_CHARS, _COMMAND_CHARS = 60, 80, 120, 300
 _NUMBER = re.compile(r"\d+(?:[.:,]\d+)*")
+_COMPUTED = re.compile(
+    r"\b(?:how (?:many|much|often)|total|sum|average|mean|median|most|least|fewest|highest|lowest|"
+    r"largest|smallest|longest|shortest|biggest|greatest|in all|altogether|together|percent|per|each|"
+    r"count)\b",
+    re.IGNORECASE,
+)
 _PATH_SIGNS = "A-Za-z0-9_./-"
 _EDIT_LINES = 400
 _REWRITTEN_LINES = 12
@@ -85,10 +92,10 @@ def next_steps(situation: Situation, tools: Sequence[ToolSpec], choice: str = "a
         options = _named_first(options, situation.task) or options
     if free_choice and not _has_looked(situation):
         options = [option for option in options if option.tool not in _DOING] or options
-    by_hand = _owed_by_hand(situation, options) if free_choice else []
-    options = by_hand or options
+    owed = _owed_by_hand(situation, options) or _owed_by_code(situation, options) if free_choice else []
+    options = owed or options
     partial = _saw_some_data(situation) and any(option.tool == "run_python_code" for option in options)
-    if not options or (free_choice and not by_hand and not partial and _may_answer(situation)):
+    if not options or (free_choice and not owed and not partial and _may_answer(situation)):
         options.append(answer)
     return StepGrammar(tuple(options), noted)
 
@@ -107,6 +114,16 @@ def _owed_by_hand(situation: Situation, options: Sequence[Option]) -> list[Optio
         return []
     by_hand = [option for option in options if option.tool not in _CODE]
     return by_hand if any(option.tool in _CHANGING for option in by_hand) else []
+
+
+def _owed_by_code(situation: Situation, options: Sequence[Option]) -> list[Option]:
+    """Return the writing of code once a file of data is in sight of which something is to be computed."""
+    last, coded = situation.last, any(done.call.name in _CODE for done in situation.calls)
+    if last is None or last.failed or last.call.name != "read_file" or not is_data(last.path) or coded:
+        return []
+    return [
+        option for option in options if option.tool == "run_python_code" and _COMPUTED.search(situation.task)
+    ]
 
 
 def _saw_some_data(situation: Situation) -> bool:

@@ -1,55 +1,54 @@
-"""One loaded weights file: generation off the event loop, one request at a time, stopped within a token.
+"""One weights file: generation off the event loop, one request at a time, stopped within a token.
 
-Here: loading, the queue, streaming, cancelling, closing; the only module that knows `xllamacpp`.
-Not here: prompts, grammars, what a text means.
+Here: the queue, streaming, cancelling, closing; starting and ending the process that evaluates. Not here:
+what that process does (`native.py`); prompts, grammars, what a text means.
 
-The engine is llama.cpp's server used in process. It insists on listening somewhere, so it gets a
-Unix socket in a private directory, with a random key, and both socket and directory are removed
-before the first request: nobody can connect. Until then it is asked for the evaluated beginning that
-an earlier process left on disk (`beginnings.py`).
-
-One worker thread owns the engine. A request's generator only waits for what that thread sends, so
-closing it returns at once; the thread stops at the next token, or at the next `BATCH` tokens while
-a prompt is evaluated.
+One worker thread talks to the process. A request's generator only waits for what that thread sends, so
+closing it returns at once; the process stops at the next token, or at the next `BATCH` tokens while a prompt
+is evaluated. It ends with us, however we end; where it ends by itself, the request under way fails, and the
+next one starts another.
 """
 
 import asyncio
-import importlib
-import importlib.metadata
+import contextlib
 import importlib.util
 import os
 import platform
-import secrets
-import shutil
-import tempfile
+import subprocess
+import sys
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from bowerbird.core.errors import ConfigError, ModelError
+from bowerbird.core.forms import decode
 from bowerbird.core.threads import to_thread, waking
-from bowerbird.models.local.beginnings import Door, bring_back, key_of, prepared
+from bowerbird.models.local.generation import (
+    STOP_BYTES,
+    Answer,
+    Ask,
+    Counts,
+    Ended,
+    Failed,
+    FailureKind,
+    Generation,
+    Load,
+    Loaded,
+    Said,
+    receive,
+    send,
+)
 
 BATCH = 64
 """Tokens of a prompt between two looks at the stop flag: 0.6 s on two cores, and as fast as more."""
 
-CACHE_MIB = 256
-CACHE_REUSE = 32
-"""Shortest run of tokens that is reused although something before it changed: the agent replaces old
-results by a few words, and what follows them need not be evaluated again."""
-
-DRAFT_FROM, DRAFT_TOKENS = 6, 16
-"""Where the last tokens stood earlier in the conversation, what followed there is tried next, all at once: a
-rewritten file is mostly a copy. The text is the same, written in half of the time or less."""
-
 SPIN_COUNT = "10000"
-_READ_BYTES = 8 << 20
 INSTALL = "pip install 'bowerbird[local]'"
+_NEEDED = ("bowerbird", "msgspec", "xllamacpp")
+_END_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,43 +67,12 @@ class EngineOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Generation:
-    """One request: `messages` as `{"role", "content"}`, and what bounds the answer.
-
-    Attributes:
-        grammar: in the engine's notation; empty = free text.
-        max_tokens: most tokens of the answer.
-        temperature: 0 is deterministic.
-        seed: for temperatures over 0.
-        beginnings: what such requests begin with, the shortest first, each the beginning of the next:
-            whole messages, the last of them perhaps cut. The first request after loading finds the longest
-            evaluated, if a process before this one did that.
-    """
-
-    messages: Sequence[Mapping[str, str]]
-    max_tokens: int
-    grammar: str = ""
-    temperature: float = 0.0
-    seed: int = 0
-    beginnings: Sequence[Sequence[Mapping[str, str]]] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Tokens of one generation."""
-
-    evaluated: int = 0
-    reused: int = 0
-    generated: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Piece:
     """What arrived: text, or at the end `finish` (`stop`, `length`) with the counts."""
 
     text: str = ""
     finish: str = ""
-    counts: Counts = Counts()
+    counts: Counts = field(default_factory=Counts)
 
 
 def check_available() -> None:
@@ -124,6 +92,7 @@ class _Job:
     generation: Generation
     send: Callable[[Piece | BaseException | None], None]
     stopped: threading.Event = field(default_factory=threading.Event)
+    number: int = 0
 
 
 class Engine:
@@ -144,10 +113,11 @@ class Engine:
         self.path = path
         self.options = options
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="bowerbird-local")
-        # A box that the finalizer can empty: the native server must go before the interpreter does.
-        self._server: list[Any] = []
+        # A box that the finalizer can empty: the process must end when nobody has the engine any more.
+        self._running: list[_Process] = []
+        self._numbers = 0
         self._closed = False
-        self._finalizer = weakref.finalize(self, self._server.clear)
+        self._finalizer = weakref.finalize(self, _end, self._running)
 
     async def load(self) -> None:
         """Load the weights now.
@@ -168,13 +138,13 @@ class Engine:
         loop = asyncio.get_running_loop()
         arrived: asyncio.Queue[Piece | BaseException | None] = asyncio.Queue()
 
-        def send(item: Piece | BaseException | None) -> None:
+        def send_on(item: Piece | BaseException | None) -> None:
             try:
                 loop.call_soon_threadsafe(arrived.put_nowait, item)
             except RuntimeError:  # the loop was closed: nobody waits any more
-                job.stopped.set()
+                self._stop(job)
 
-        job = _Job(generation, send)
+        job = _Job(generation, send_on)
         self._thread.submit(self._run, job)
         try:
             while (item := await arrived.get()) is not None:
@@ -182,12 +152,13 @@ class Engine:
                     raise item
                 yield item
         finally:
-            job.stopped.set()
+            self._stop(job)
 
     async def close(self) -> None:
-        """Unload; waits for the token under way. May be called twice."""
+        """Unload; a request under way fails. May be called twice."""
         self._closed = True
         self._thread.shutdown(wait=False, cancel_futures=True)
+        await to_thread(_end, self._running)
         await to_thread(self._thread.shutdown)
         self._finalizer()
 
@@ -195,188 +166,160 @@ class Engine:
         if self._closed:
             raise _failure(self.path, "the embedded model was closed")
 
+    def _stop(self, job: _Job) -> None:
+        job.stopped.set()
+        for process in tuple(self._running):
+            process.stop(job.number)  # 0 while it is queued: it is never begun
+
     # -------------------------------------------------- in the worker thread
 
     def _run(self, job: _Job) -> None:
         try:
+            # Numbered before the look: whoever stops it later finds the number.
+            self._numbers += 1
+            job.number = self._numbers
             if not job.stopped.is_set():
                 self._answer(self._ready(job), job)
             job.send(None)
         except BaseException as error:  # noqa: BLE001 - every failure belongs to the one who waits
             job.send(error)
 
-    def _ready(self, job: _Job | None = None) -> Any:
-        if not self._server:
-            self._load(job)
-        return self._server[0]
-
-    def _load(self, job: _Job | None) -> None:
+    def _ready(self, job: _Job | None = None) -> "_Process":
+        if self._running and not self._running[0].has_ended():
+            return self._running[0]
+        _end(self._running)
         kept = self.options.beginnings
-        if job is None or not job.generation.beginnings or kept is None or not prepared(kept):
-            kept = None
-        with _private_directory() as private:
-            door = Door(private / "engine.sock", secrets.token_hex(16))
-            self._server.append(_load(self.path, self.options, door, kept))
-            if job is not None and kept is not None:
-                self._begin(job, kept, door)
+        loading = Load(
+            path=str(self.path),
+            context=self.options.context,
+            threads=self.options.threads or len(os.sched_getaffinity(0)),
+            batch=BATCH,
+            kept=str(kept) if kept is not None else "",
+            number=job.number if job is not None else 0,
+            beginnings=job.generation.beginnings if job is not None else (),
+        )
+        try:
+            process = _Process()
+        except OSError as error:
+            raise _failure(self.path, f"cannot start the model: {error.strerror or error}") from error
+        self._running.append(process)
+        self._refuse_closed_now()
+        if job is not None and job.stopped.is_set():
+            process.stop(job.number)
+        answer = self._next(process, loading)
+        if not isinstance(answer, Loaded):
+            _end(self._running)
+            raise _failure(self.path, answer.message if isinstance(answer, Failed) else "it said nothing")
+        return process
 
-    def _begin(self, job: _Job, kept: Path, door: Door) -> None:
-        def bring(beginnings: Sequence[Sequence[Mapping[str, str]]]) -> None:
-            *shorter, beginning = beginnings
-            alone = Generation((*beginning, {"role": "user", "content": "…"}), 1)
-
-            def evaluate() -> bool:
-                if shorter:
-                    bring(shorter)
-                return self._evaluated(alone, job)
-
-            engine = importlib.metadata.version("xllamacpp")
-            bring_back(kept, key_of(self.path, engine, self.options.context, beginning), door, evaluate)
-
-        bring(job.generation.beginnings)
-
-    def _evaluated(self, alone: Generation, job: _Job) -> bool:
-        def on_chunk(_chunk: Any) -> bool:
-            return _stopping(job)
-
-        self._server[0].handle_chat_completions(_body(alone), on_chunk)
-        return not job.stopped.is_set()
-
-    def _answer(self, server: Any, job: _Job) -> None:
-        state = _Reading(self.path)
-
-        def on_chunk(chunk: Any) -> bool:
-            if _stopping(job):
-                return True
-            for piece in state.read(chunk):
-                job.send(piece)
-            return False
-
-        server.handle_chat_completions(_body(job.generation), on_chunk)
+    def _answer(self, process: "_Process", job: _Job) -> None:
+        answer = self._next(process, Ask(job.number, job.generation))
+        while isinstance(answer, Said):
+            job.send(Piece(answer.text))
+            answer = self._next(process)
         if job.stopped.is_set():
             return
-        if state.error is not None:
-            raise state.error
-        job.send(Piece(finish=state.finish or "stop", counts=state.counts))
+        if isinstance(answer, Ended):
+            job.send(Piece(finish=answer.finish, counts=answer.counts))
+            return
+        assert isinstance(answer, Failed), "it was loaded long ago"
+        raise _failure(self.path, answer.message, answer.kind)
 
+    def _next(self, process: "_Process", message: Load | Ask | None = None) -> Answer:
+        """Return what the process says next, perhaps to a message.
 
-@dataclass(slots=True)
-class _Reading:
-    """What a generation's chunks have said so far."""
-
-    path: Path
-    finish: str = ""
-    counts: Counts = Counts()
-    error: ModelError | None = None
-
-    def read(self, data: Mapping[str, Any]) -> list[Piece]:
-        """Return the pieces in one chunk."""
-        if "error" in data:
-            self.error = _engine_error(self.path, data["error"])
-            return []
-        timings = data.get("timings")
-        if timings:
-            self.counts = Counts(
-                *(int(timings.get(key, 0)) for key in ("prompt_n", "cache_n", "predicted_n")),
+        Raises:
+            ModelError: it has ended.
+        """
+        answer = process.exchange(message)
+        if answer is None:
+            self._refuse_closed_now()
+            how = process.how_it_ended()
+            _end(self._running)
+            raise _failure(
+                self.path, f"the embedded model's process ended ({how}); ask again to start it anew"
             )
-        pieces: list[Piece] = []
-        for choice in data.get("choices", ()):
-            self.finish = choice.get("finish_reason") or self.finish
-            text = choice.get("delta", {}).get("content")
-            if text:
-                pieces.append(Piece(text))
-        return pieces
+        return answer
+
+    def _refuse_closed_now(self) -> None:
+        if self._closed:
+            _end(self._running)
+            self._refuse_closed()
 
 
-def _body(generation: Generation) -> dict[str, Any]:
-    body: dict[str, Any] = {
-        "messages": [dict(message) for message in generation.messages],
-        "max_tokens": generation.max_tokens,
-        "temperature": generation.temperature,
-        "seed": generation.seed,
-        "cache_prompt": True,
-        "stream": True,
-        # Without these chunks nothing would ask for the stop flag while a prompt is evaluated.
-        "return_progress": True,
-    }
-    if generation.grammar:
-        body["grammar"] = generation.grammar
-    return body
+class _Process:
+    """The running process, and the three pipes to it."""
+
+    def __init__(self) -> None:
+        theirs, self._stops = os.pipe2(os.O_CLOEXEC)
+        found = [importlib.util.find_spec(name) for name in _NEEDED]
+        paths = dict.fromkeys(str(Path(spec.origin).parents[1]) for spec in found if spec and spec.origin)
+        load = f"import sys; sys.path.extend({list(paths)!r}); from bowerbird.models.local.native import main"
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", f"{load}; main({theirs})"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
+                pass_fds=(theirs,),
+                env={"GOMP_SPINCOUNT": SPIN_COUNT, **os.environ},  # spinning threads starve a busy machine
+            )  # fmt: skip
+        except BaseException:
+            os.close(self._stops)
+            raise
+        finally:
+            os.close(theirs)
+        self._open, self._talking = threading.Lock(), threading.Lock()
+
+    def exchange(self, message: Load | Ask | None) -> Answer | None:
+        """Send a message, if there is one, and return what is said next; None when it has ended."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with self._talking, contextlib.suppress(OSError, ValueError):  # it has ended, or we ended it
+            if message is not None:
+                send(self._process.stdin.fileno(), message)
+            goes_on = threading.main_thread().is_alive
+            said = receive(self._process.stdout.fileno(), goes_on)
+            return decode(said, Answer) if said is not None else None
+        return None
+
+    def stop(self, number: int) -> None:
+        """Have everything up to a request stopped."""
+        with self._open, contextlib.suppress(OSError):
+            if number and self._stops >= 0:
+                os.write(self._stops, number.to_bytes(STOP_BYTES, "big"))
+
+    def has_ended(self) -> bool:
+        """Whether it is gone."""
+        return self._process.poll() is not None
+
+    def how_it_ended(self) -> str:
+        """In words for people."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_S)
+        code = self._process.returncode
+        if code == -9:
+            return "it was killed; perhaps there is too little memory"
+        return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+
+    def end(self) -> None:
+        """End it now; there is nothing that it would have to save."""
+        self._process.kill()
+        with self._open:
+            if self._stops >= 0:
+                os.close(self._stops)
+                self._stops = -1
+        self._process.wait()
+        with self._talking:  # whoever reads has seen the end by now
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    pipe.close()
 
 
-def _stopping(job: _Job) -> bool:
-    return job.stopped.is_set() or not threading.main_thread().is_alive()
+def _end(running: list[_Process]) -> None:
+    while running:
+        running.pop().end()
 
 
-@contextmanager
-def _private_directory() -> Generator[Path]:
-    private = tempfile.mkdtemp(prefix="bowerbird-")
-    try:
-        yield Path(private)
-    finally:
-        shutil.rmtree(private, ignore_errors=True)
-
-
-def _load(path: Path, options: EngineOptions, door: Door, kept: Path | None) -> Any:
-    os.environ.setdefault("GOMP_SPINCOUNT", SPIN_COUNT)  # spinning threads starve a busy machine
-    xllamacpp: Any = importlib.import_module("xllamacpp")  # it has no types
-
-    params = xllamacpp.CommonParams()
-    params.model.path = str(path)
-    params.n_ctx = options.context
-    params.n_parallel = 1
-    params.n_batch = params.n_ubatch = BATCH
-    params.cpuparams.n_threads = options.threads or len(os.sched_getaffinity(0))
-    params.no_extra_bufts = True  # a second copy of the weights, 0.6 GB, for little speed
-    params.cache_ram_mib = CACHE_MIB
-    params.n_ctx_checkpoints = 0
-    params.n_cache_reuse = CACHE_REUSE
-    params.fit_params = False
-    params.verbosity = -1
-    params.warmup = False  # the first evaluation is the same work, and can be stopped
-    params.n_threads_http = 1
-    params.ui = params.endpoint_slots = False
-    params.speculative.types = [xllamacpp.common_speculative_type.COMMON_SPECULATIVE_TYPE_NGRAM_SIMPLE]
-    params.speculative.ngram_simple.size_n = DRAFT_FROM
-    params.speculative.ngram_simple.size_m = DRAFT_TOKENS
-    if kept is not None:
-        params.slot_save_path = f"{kept}/"
-    params.hostnames = [str(door.path)]
-    params.api_keys = [door.key]
-    try:
-        _read_ahead(path)
-        return xllamacpp.Server(params)
-    except OSError as error:
-        raise _failure(path, f"cannot read the model: {error.strerror or error}") from error
-    except RuntimeError as error:
-        raise _failure(path, f"cannot load the model: {error}") from error
-
-
-def _read_ahead(path: Path) -> None:
-    """Have the file in memory: the engine reads it while nothing else of the process can run.
-
-    From a slow disk that takes longer than a session's lease lasts.
-    """
-    piece = bytearray(_READ_BYTES)
-    with path.open("rb", buffering=0) as file:
-        while file.readinto(piece):
-            pass
-
-
-def _engine_error(path: Path, said: Mapping[str, Any]) -> ModelError:
-    if said.get("type") == "exceed_context_size_error":
-        return ModelError(
-            f"the conversation is too long for the embedded model: {said.get('n_prompt_tokens')} tokens, "
-            f"it takes {said.get('n_ctx')}",
-            kind="context_overflow",
-            provider="local",
-            model=path.name,
-        )
-    return _failure(path, f"the embedded model failed: {str(said.get('message', said))[:500]}")
-
-
-def _failure(path: Path, message: str) -> ModelError:
-    return ModelError(f"{message} ({path})", kind="local", provider="local", model=path.name)
+def _failure(path: Path, message: str, kind: FailureKind = "local") -> ModelError:
+    return ModelError(f"{message} ({path})", kind=kind, provider="local", model=path.name)
 
 
 def _has_avx2() -> bool:

@@ -34,9 +34,11 @@ from bowerbird.models.local.calls import FOLLOWED_BY, FollowUp, call_input, foll
 from bowerbird.models.local.changing import TRIES, Call, Choose, Say, next_move, other_file, reading_of
 from bowerbird.models.local.choices import FINAL, editable, next_steps
 from bowerbird.models.local.commands import command_move
-from bowerbird.models.local.engine import Counts, Engine, Generation
+from bowerbird.models.local.engine import Engine
+from bowerbird.models.local.generation import Counts, Generation
 from bowerbird.models.local.grammar import SEEN, StepGrammar, fence_grammar, read_fence, schema_grammar
 from bowerbird.models.local.guards import doubt, fault, repaired
+from bowerbird.models.local.looking import first_look
 from bowerbird.models.local.prompt import ChatTurn, asking, chat, openings_of, rewriting
 from bowerbird.models.local.rewrite import Rewrite, edit_of, narrowed, question
 from bowerbird.models.local.situation import Situation, read_situation
@@ -152,7 +154,7 @@ class Exchange:
     async def _move(self, situation: Situation) -> Call | Say | StepGrammar | None:
         """Return what comes next where that is settled; None where the model chooses any step."""
         names = frozenset(self._names())
-        move = command_move(situation, names) or next_move(situation, names)
+        move = command_move(situation, names) or next_move(situation, names) or first_look(situation, names)
         if isinstance(move, Rewrite):
             made = await self._rewritten(move)
             move = (isinstance(made, Say) and other_file(situation, move.path)) or made

@@ -30,7 +30,7 @@ def stands_in(path: str, task: str) -> bool:
 def words_of(task: str) -> list[str]:
     """Return the words of a task that files may hold, in lower case."""
     words = (word.lower() for word in telling_words(" ".join(WORD.findall(task))))
-    return [word for word in words if word not in CHANGE_WORDS]
+    return [word for word in words if word and word not in CHANGE_WORDS]
 
 
 def names_in(task: str) -> list[str]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from bowerbird.core.threads import to_thread
 from bowerbird.core.wire import FileRow
 from bowerbird.server.socket.translate import Closing
+from bowerbird.workspace.git.apart import in_git
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
@@ -134,8 +135,9 @@ def closing_of(
 
 
 def changed_rows(changed: "Mapping[str, FileFacts | None]") -> list[FileRow]:
-    """Return the files that the branch has its own version of, by path. Pure."""
-    return [_row(path, facts.size) for path, facts in sorted(changed.items()) if facts is not None]
+    """Return the files that the branch has its own version of, by path, without git's own. Pure."""
+    own = ((path, facts) for path, facts in sorted(changed.items()) if not in_git(path))
+    return [_row(path, facts.size) for path, facts in own if facts is not None]
 
 
 def _row(path: str, size: int) -> FileRow:

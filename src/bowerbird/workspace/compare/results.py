@@ -5,8 +5,9 @@ here: how they come about (`diff.py`, `merge.py`, `landing/plan.py`), landings
 (`landing/record.py`, `landing/landings.py`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from os.path import commonpath
 from typing import Any, Literal
 
 import msgspec
@@ -140,7 +141,12 @@ class FileDiff(PathMarks):
 
 
 class Folded(msgspec.Struct, frozen=True):
-    """What stays on the branch below one name at the top of the workspace, as one row."""
+    """What stays on the branch below one name at the top of the workspace, as one row.
+
+    Attributes:
+        path: the directory that is ignored as a whole and has all of it, with `/` at its end; else the
+            deepest one around it; of one file its own path.
+    """
 
     path: str
     files: int
@@ -151,20 +157,42 @@ class Folded(msgspec.Struct, frozen=True):
         return {"path": self.path, "files": self.files, "bytes": self.size}
 
 
-def folded_rows(staying: Mapping[str, int]) -> tuple[Folded, ...]:
-    """Return what stays on the branch, bytes by path, as one row for each top directory; those end with `/`.
+def folded_rows(staying: Mapping[str, int], whole: Callable[[str], object]) -> tuple[Folded, ...]:
+    """Return what stays on the branch, bytes by path, as one row for each name at the top.
 
-    >>> folded_rows({"/a/b": 2, "/a/c/d": 1, "/x.log": 5})
+    A row names no directory above what it is about: `src/` alone would read as if all of it stayed.
+
+    Args:
+        whole: whether a directory is ignored with all that it holds.
+
+    >>> folded_rows({"/a/b": 2, "/a/c/d": 1, "/x.log": 5}, lambda directory: directory == "/a")
     (Folded(path='/a/', files=2, size=3), Folded(path='/x.log', files=1, size=5))
+    >>> folded_rows({"/src/p/cache/a.pyc": 2}, lambda directory: directory.endswith("/cache"))
+    (Folded(path='/src/p/cache/', files=1, size=2),)
     """
-    sizes: dict[str, list[int]] = {}
-    for path, size in staying.items():
+    paths: dict[str, list[str]] = {}
+    for path in staying:
         top = path[: path.find("/", 1) + 1] or path
-        found = sizes.get(top)
+        found = paths.get(top)
         if found is None:
-            found = sizes[top] = []
-        found.append(size)
-    return tuple(Folded(shown(top), len(sizes[top]), sum(sizes[top])) for top in sorted(sizes))
+            found = paths[top] = []
+        found.append(path)
+    rows = [
+        Folded(shown(_around(inner, whole)), len(inner), sum(map(staying.__getitem__, inner)))
+        for inner in paths.values()
+    ]
+    return tuple(sorted(rows, key=lambda row: row.path))
+
+
+def _around(paths: Sequence[str], whole: Callable[[str], object]) -> str:
+    """Return what a row calls these paths, as `Folded.path` says it."""
+    common = paths[0] if len(paths) == 1 else f"{commonpath((min(paths), max(paths)))}/"
+    end = common.find("/", 1)
+    while end > 0:
+        if whole(common[:end]):
+            return common[: end + 1]
+        end = common.find("/", end + 1)
+    return common
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,8 @@ class Browse:
     def some_files(self, most: int) -> tuple[list[FileFacts], bool]:
         """Return about the first `most` files that a walk meets, by path, and whether there are more.
 
-        The cost is that of the files returned, however large the tree: for lists that are cut anyway.
+        The cost is that of the files returned, however large the tree: for lists that are cut anyway. Git's
+        own files are none of them.
         """
         seen: list[Found] = []
         walker = Walker(
@@ -90,6 +91,7 @@ class Browse:
             include_ignored=True,
             with_stats=True,
             stop=lambda: len(seen[0].files) >= most,
+            without_git=True,
         )
         found = walker.run(seen.append)
         changed = self._changed()

@@ -63,6 +63,7 @@ class Walker:
         include_ignored: walk everywhere.
         with_stats: also take the stat of workspace files, while their directory is at hand.
         stop: asked once per directory; True ends the walk early.
+        without_git: enter no `.git`, even where everything is walked.
     """
 
     def __init__(
@@ -73,10 +74,12 @@ class Walker:
         include_ignored: bool = False,
         with_stats: bool = False,
         stop: Callable[[], bool] | None = None,
+        without_git: bool = False,
     ) -> None:
         self._view = view
         self._glob = glob
         self._all = include_ignored
+        self._without_git = without_git
         self._stop = stop
         self._stats: dict[str, os.stat_result] | None = {} if with_stats else None
         ground = view.ground
@@ -229,6 +232,8 @@ class Walker:
     ) -> None:
         named = self._glob.literal_names
         for name, node, in_ground in dirs:
+            if self._without_git and name == ".git":
+                continue
             path = f"{above}/{name}"
             inner = chain
             if not self._all and (name == ".git" or (chain and ignored(chain, path, name, is_dir=True))):

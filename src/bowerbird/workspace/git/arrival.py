@@ -261,7 +261,7 @@ def _head_stays(
     if busy is not None:
         return f"your repository is in the middle of a {busy}"
     if repository.work_tree is None:
-        return "its files are not in the workspace"
+        return "what a submodule has checked out is moved by nobody but you"
     between = {path: repository.virtual(path) for path in quarantine.paths_between(now, new)}
     outside = [path for path, here in between.items() if here is None]
     if outside:

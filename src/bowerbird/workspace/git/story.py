@@ -4,7 +4,7 @@ Here: the values, and how they come about from refs and commits. Not here: readi
 anything into the user's repository (`arrival.py`).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from bowerbird.workspace.git.repository import Repository, repositories
 from bowerbird.workspace.git.running import GitFailed
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.marks.git_elsewhere import ROOT
-from bowerbird.workspace.marks.surroundings import around_changes
+from bowerbird.workspace.marks.surroundings import Surroundings, around_changes
 from bowerbird.workspace.tree.changes import Change
 from bowerbird.workspace.tree.paths import shown
 from bowerbird.workspace.tree.stack import Stack
@@ -157,7 +157,7 @@ def story_of(
     for repository in repositories(stack, [*parts.settings, *parts.data], around):
         mine = [c for c in repository.changed.values() if c.path in settings]
         told_only = [c.path for c in parts.told if repository.elsewhere is not None]
-        lines = tuple(_setting(c, rules.marks(c.path, c.base, c.new, around).reasons) for c in mine)
+        lines = _settings(mine, lambda c: rules.marks(c.path, c.base, c.new, around).reasons, around)
         known = (landed or {}).get(repository.root, {})
         one = _told(repository, lines, place, known)
         told.append(
@@ -183,9 +183,19 @@ def _staying(paths: Sequence[str]) -> list[str]:
     )
 
 
-def _setting(change: Change, reasons: tuple[str, ...]) -> SettingStory:
-    kind = "created" if change.base is None else "deleted" if change.new is None else "modified"
-    return SettingStory(path=shown(change.path), change=kind, reasons=reasons)
+def _settings(
+    changes: Sequence[Change], why: Callable[[Change], tuple[str, ...]], around: Surroundings
+) -> tuple[SettingStory, ...]:
+    """Tell settings one by one; a git directory that the branch made inside (a worktree's) is one thing."""
+    told: dict[str, SettingStory] = {}
+    for change in changes:
+        place = around.git_place(change.path)
+        made = place.root if place is not None and place.is_new else None
+        kind = "created" if change.base is None or made else "deleted" if change.new is None else "modified"
+        path = made or change.path
+        if path not in told:
+            told[path] = SettingStory(path=shown(path), change=kind, reasons=why(change))
+    return tuple(told.values())
 
 
 def _says_something(story: RepositoryStory) -> bool:

@@ -6,9 +6,9 @@ Here: that one rule. Not here: the syntax of ignore files (`tree/ignore.py`), wh
 
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
-from bowerbird.workspace.tree.changes import Tops
+from bowerbird.workspace.tree.changes import Tops, Whole
 
 
 class ByGit(Protocol):
@@ -40,53 +40,69 @@ class Ignored:
         """Whether settings or git's ignore files name a path, itself or a directory above it."""
         return self._is_cache(path) or self._by_git(path)
 
-    def staying(self, named: Collection[str], include: Collection[str] = ()) -> Callable[[str, bool], bool]:
-        """Return the test for what stays on the branch, of a path and whether nothing stood there before.
-
-        What lies in a directory that is ignored as a whole costs next to nothing.
+    def staying(self, named: Collection[str], include: Collection[str] = ()) -> "Staying":
+        """Return the test for what stays on the branch.
 
         Args:
             named: the paths given to a landing; naming a directory around an ignored path does not name it.
             include: ignored paths that land with the rest; a directory takes all that it holds.
         """
-        exact = frozenset(named)
         tops = Tops([*include, *(path for path in named if path != "/" and self(path))])
-        known: dict[str, Literal["cache", "git", ""]] = {}
+        return Staying(self, frozenset(named), tops)
 
-        def whole(directory: str) -> Literal["cache", "git", ""]:
-            if tops.cover(directory or "/") or tops.inside(directory or "/"):
-                return ""
-            if self._is_cache(directory):
-                return "cache"
-            in_git = "/.git/" in f"{directory}/"
-            return "git" if not in_git and self._by_git.whole(directory) else ""
+    def whole(self, directory: str) -> Whole:
+        """Tell what stays in a directory whatever its name is; "" is the root."""
+        if self._is_cache(directory):
+            return "all"
+        in_git = "/.git/" in f"{directory}/"
+        return "new" if not in_git and self._by_git.whole(directory) else ""
 
-        def stays(path: str, is_new: bool) -> bool:
-            above = path.rpartition("/")[0]
-            because = known.get(above)
-            if because is None:
-                because = known[above] = whole(above)
-            if because == "cache":
-                return True
-            if because == "git" and not path.endswith("/.git"):
-                return is_new or not self._is_tracked(path)
-            if path in exact or tops.cover(path):
-                return False
-            return self._stays(path, is_new=is_new)
-
-        return stays
-
-    def _stays(self, path: str, *, is_new: bool) -> bool:
+    def stays(self, path: str, *, is_new: bool) -> bool:
+        """Tell whether a path stays, asked of itself."""
         if self._is_cache(path):
             return True
         if "/.git/" in path or path.endswith("/.git") or not self._by_git(path):
             return False
-        return is_new or not self._is_tracked(path)
+        return is_new or not self.is_tracked(path)
 
-    def _is_tracked(self, path: str) -> bool:
+    def is_tracked(self, path: str) -> bool:
+        """Whether git has a path of the workspace in its index."""
         if self._tracked is None:
             self._tracked = tracked_in(self._root)
         return self._tracked(path)
+
+
+class Staying:
+    """The test for what stays on the branch, of a path and whether nothing stood there before.
+
+    What lies in a directory that is ignored as a whole costs next to nothing.
+
+    Args:
+        rule: of ignored paths. exact: paths that are named. tops: named ones that take in all below them.
+    """
+
+    def __init__(self, rule: Ignored, exact: Collection[str], tops: Tops) -> None:
+        self._rule, self._exact, self._tops = rule, exact, tops
+        self._known: dict[str, Whole] = {}
+
+    def whole(self, directory: str) -> Whole:
+        """See `Stays`."""
+        known = self._known.get(directory)
+        if known is None:
+            near = self._tops.cover(directory or "/") or self._tops.inside(directory or "/")
+            known = self._known[directory] = "" if near else self._rule.whole(directory)
+        return known
+
+    def __call__(self, path: str, is_new: bool) -> bool:
+        """See `Stays`."""
+        whole = self.whole(path.rpartition("/")[0])
+        if whole == "all":
+            return True
+        if whole == "new" and not path.endswith("/.git"):
+            return is_new or not self._rule.is_tracked(path)
+        if path in self._exact or self._tops.cover(path):
+            return False
+        return self._rule.stays(path, is_new=is_new)
 
 
 def tracked_in(root: Path | None) -> Callable[[str], bool]:

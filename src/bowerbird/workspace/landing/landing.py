@@ -46,7 +46,7 @@ from bowerbird.workspace.landing.unseen import unseen_note
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.marks.surroundings import around_changes
 from bowerbird.workspace.tree import presence
-from bowerbird.workspace.tree.changes import Change, Tops, base_side, side_of
+from bowerbird.workspace.tree.changes import Change, Tops, Whole, base_side, side_of
 from bowerbird.workspace.tree.nodes import Entry
 from bowerbird.workspace.tree.paths import path_b64, shown
 from bowerbird.workspace.tree.real_directory import Beneath, Gone, Version, landed_form, version_of
@@ -92,7 +92,8 @@ class LandingContext(msgspec.Struct, frozen=True):
     """What a landing needs of its branch; the branch's writer lock is held.
 
     Attributes:
-        changes: of the frozen state `snapshot`, without what stays on the branch by itself (`staying`).
+        changes: of the frozen state `snapshot`, without what stays on the branch by itself (`staying`);
+            `whole`: what of a directory does.
         tainted: paths written with untrusted text in context, and what that was.
         checkpoint: see `Applier`. told: see `Branch.land`.
     """
@@ -104,6 +105,7 @@ class LandingContext(msgspec.Struct, frozen=True):
     snapshot: str | None
     rules: FlagRules
     staying: Mapping[str, int]
+    whole: Callable[[str], Whole]
     tainted: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict[str, tuple[str, ...]])
     checkpoint: Checkpoint = msgspec.field(default=no_checkpoint)
     told: Told | None = None

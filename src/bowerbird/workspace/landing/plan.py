@@ -370,10 +370,12 @@ def _name_of(entries: Sequence[PlannedPath]) -> str:
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
-def shown_plan(entries: Sequence[PlanEntry], staying: Mapping[str, int]) -> LandingPlan:
-    """Return the plan as callers see it, with what stays on the branch by itself."""
+def shown_plan(
+    entries: Sequence[PlanEntry], staying: Mapping[str, int], whole: Callable[[str], object]
+) -> LandingPlan:
+    """Return the plan as callers see it, with what stays on the branch by itself (`folded_rows`)."""
     planned = tuple(entry.planned() for entry in entries)
-    return LandingPlan(_name_of(planned), planned, folded=folded_rows(staying))
+    return LandingPlan(_name_of(planned), planned, folded=folded_rows(staying, whole))
 
 
 def refused_rows(entries: Sequence[PlanEntry], unknown: Collection[str]) -> list[dict[str, str]]:

@@ -6,7 +6,7 @@ Not here: how changes are shown (`compare/diff.py`), merged or landed.
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -22,6 +22,22 @@ class Opens(Protocol):
 
     def open(self, path: str, entry: Entry) -> int:
         """Return a descriptor for reading."""
+        ...
+
+
+Whole = Literal["all", "new", ""]
+"""What stays of all that a directory holds: everything, everything new but a `.git`, or each for itself."""
+
+
+class Stays(Protocol):
+    """Tells what of the changes stays on the branch by itself."""
+
+    def __call__(self, path: str, is_new: bool) -> bool:
+        """Whether a path does, given whether nothing stood there before."""
+        ...
+
+    def whole(self, directory: str) -> Whole:
+        """What of a directory does, whatever its names are; "" is the root."""
         ...
 
 
@@ -80,10 +96,12 @@ class Divided(msgspec.Struct, frozen=True):
 
     Attributes:
         staying: bytes by path, no directories. What is new or of another size was not read.
+        whole: see `Stays`.
     """
 
     changes: list[Change]
     staying: Mapping[str, int]
+    whole: Callable[[str], Whole]
 
 
 def changes_of(stack: Stack, hidden: Callable[[str], bool]) -> list[Change]:
@@ -92,35 +110,37 @@ def changes_of(stack: Stack, hidden: Callable[[str], bool]) -> list[Change]:
     A directory is a change of its own when it is new and empty, or was removed: otherwise
     the files in it say it. `hidden` paths (hide, private) are left out.
     """
-    return divided(stack, hidden, lambda path, is_new: False).changes
+    changed = {path: entry for path, entry in stack.changed().items() if not hidden(path)}
+    return _compared(stack, changed)
 
 
-def divided(stack: Stack, hidden: Callable[[str], bool], stays: Callable[[str, bool], bool]) -> Divided:
-    """Return the changes like `changes_of`, and apart from them what stays on the branch.
-
-    Args:
-        stays: tells it of a path, and whether nothing stood there before.
-    """
+def divided(stack: Stack, stays: Stays) -> Divided:
+    """Return the changes that the branch shows, and apart from them what stays on it."""
     staying: dict[str, int] = {}
     changed: dict[str, Entry | None] = {}
     alike: dict[str, Entry | None] = {}  # it may have landed
-    for path, entry in stack.changed().items():
-        if hidden(path):
-            continue
-        saved = stack.orig.get(path)
-        was = saved.entry if saved is not None else stack.beneath(path)
-        if not stays(path, was is None):
-            changed[path] = entry
-        elif entry is None or was is None:
-            present = entry or was
-            if present is not None and present.kind != "dir":
-                staying[path] = entry.size if entry is not None else 0
-        elif (was.kind, was.size, was.mode) == (entry.kind, entry.size, entry.mode):
-            alike[path] = entry
-        elif "dir" not in (was.kind, entry.kind):
-            staying[path] = entry.size
+    saved_of = stack.orig.get
+    for above, found in stack.changed_in().items():
+        hides, whole, start = stack.ground.not_shown_in(above), stays.whole(above), len(above) + 1
+        for path, entry in found.items():
+            if hides(path[start:]):
+                continue
+            saved = saved_of(path)
+            was = saved.entry if saved is not None else stack.beneath(path)
+            # The first two say what `stays` would, without a call for each path of a large directory.
+            is_staying = whole == "all" or (whole == "new" and was is None and not path.endswith("/.git"))
+            if not is_staying and not stays(path, was is None):
+                changed[path] = entry
+            elif entry is None or was is None:
+                present = entry or was
+                if present is not None and present.kind != "dir":
+                    staying[path] = entry.size if entry is not None else 0
+            elif (was.kind, was.size, was.mode) == (entry.kind, entry.size, entry.mode):
+                alike[path] = entry
+            elif "dir" not in (was.kind, entry.kind):
+                staying[path] = entry.size
     staying |= {c.path: entry.size for c in _compared(stack, alike) if (entry := alike[c.path]) is not None}
-    return Divided(_compared(stack, changed), staying)
+    return Divided(_compared(stack, changed), staying, stays.whole)
 
 
 def _compared(stack: Stack, changed: Mapping[str, Entry | None]) -> list[Change]:

@@ -9,20 +9,36 @@ named by a number. A line is written after its bytes, so a kill leaves a base wh
 
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
 from bowerbird.core.atomic import replace_file
+from bowerbird.core.forms import convert
 from bowerbird.workspace.tree import handles
 from bowerbird.workspace.tree.handles import Handle
-from bowerbird.workspace.tree.nodes import Entry
+from bowerbird.workspace.tree.nodes import Entry, EntryKind
 
 _MOST_IDLE_LINES = 1000  # of the index, before it is written anew
-_FIELDS = 9  # of a row
-_DECODER = msgspec.json.Decoder(Any)  # noqa: TID251 - nothing to prepare
+
+
+class _Row(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
+    """A line of the index; `kind` is also `forgotten`, and None of what did not exist."""
+
+    path: str
+    kind: str | None
+    mode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    target: str | None
+    blob: int | None
+    uncertain: bool
+
+
+_DECODER = msgspec.json.Decoder(_Row)  # noqa: TID251 - nothing to prepare
 
 
 class Base(msgspec.Struct, frozen=True, gc=False):
@@ -78,25 +94,30 @@ class OrigStore:
             file.seek(self._read)
             data = file.read()
         whole = data[: data.rfind(b"\n") + 1]  # a torn last line was never part of the record
-        for row in _rows_of(whole):
-            self._take(row)
+        rows = _rows_of(whole)
+        self._lines += len(rows)
+        bases, take = self._bases, self._take
+        for row in rows:
+            if row is None:
+                continue
+            if row.kind is None and not row.uncertain:
+                bases[row.path] = NOTHING
+            else:
+                take(row)
         self._read += len(whole)
 
-    def _take(self, row: list[Any] | None) -> None:
-        self._lines += 1
-        if row is None:
-            return
-        path, kind, mode, size, mtime_ns, ctime_ns, target, blob, uncertain = row
-        if kind == "forgotten":
-            self._bases.pop(path, None)
-            return
-        entry = None
-        if kind is not None:
+    def _take(self, row: _Row) -> None:
+        kind, blob = row.kind, row.blob
+        if kind is None:
+            self._bases[row.path] = Base(None, row.uncertain)
+        elif kind == "forgotten":
+            self._bases.pop(row.path, None)
+        else:
             source = f"{self._place}{blob}" if blob is not None else None
-            entry = Entry(kind, mode, size, mtime_ns, ctime_ns, target, source)
-        self._bases[path] = NOTHING if entry is None and not uncertain else Base(entry, uncertain)
-        if blob is not None:
-            self._next = max(self._next, int(blob) + 1)
+            shape = (row.mode, row.size, row.mtime_ns, row.ctime_ns, row.target)
+            self._bases[row.path] = Base(Entry(cast("EntryKind", kind), *shape, source), row.uncertain)
+        if blob is not None and blob >= self._next:
+            self._next = blob + 1
 
     def holds(self, source: str) -> bool:
         """Tell whether a host file is one of this store's."""
@@ -239,19 +260,18 @@ def _line(row: list[Any]) -> bytes:
         return json.dumps(row).encode() + b"\n"
 
 
-def _rows_of(lines: bytes) -> list[list[Any] | None]:
+def _rows_of(lines: bytes) -> Sequence[_Row | None]:
     """Return the rows of whole lines; None = a line cut by a kill, closed by the next writer."""
     try:
-        rows = _DECODER.decode_lines(lines)
+        return _DECODER.decode_lines(lines)
     except msgspec.DecodeError:
-        rows = [_row_of(line) for line in lines.splitlines()]
-    return [row if type(row) is list and len(cast("list[Any]", row)) == _FIELDS else None for row in rows]
+        return [_row_of(line) for line in lines.splitlines()]
 
 
-def _row_of(line: bytes) -> Any:
+def _row_of(line: bytes) -> _Row | None:
     try:
-        return json.loads(line)  # it takes names that are no UTF-8
-    except ValueError:
+        return convert(json.loads(line), _Row)  # json takes names that are no UTF-8
+    except (ValueError, msgspec.ValidationError):
         return None
 
 

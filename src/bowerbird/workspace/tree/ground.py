@@ -8,6 +8,7 @@ import errno
 import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 
 from bowerbird.core.errors import InvalidWorkspace
@@ -73,16 +74,37 @@ class Ground:
 
     def not_shown(self) -> Callable[[str], bool]:
         """Return the contrary of `shows`, cheaper for many paths of few directories."""
-        known = {"": False}
+        known: dict[str, Callable[[str], bool]] = {}
 
         def test(path: str) -> bool:
             above, _, name = path.rpartition("/")
-            closed = known.get(above)
-            if closed is None:
-                closed = known[above] = not self.shows(above)
-            return closed or not self.shows_in(above, name)
+            inside = known.get(above)
+            if inside is None:
+                inside = known[above] = self.not_shown_in(above)
+            return inside(name)
 
         return test
+
+    def not_shown_in(self, above: str) -> Callable[[str], bool]:
+        """Return the contrary of `shows` for names in one directory; `above` is "" at the root."""
+        if above and not self.shows(above):
+            return lambda _: True
+        exact, starts, ends = self._suspects
+
+        def test(name: str) -> bool:
+            low = name.lower()  # most names are done with this line and the next
+            if low not in exact and not low.endswith(ends) and not low.startswith(starts):
+                return False
+            return not self.shows_in(above, name)
+
+        return test
+
+    @cached_property
+    def _suspects(self) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:
+        none = frozenset[str](), (), ()
+        exact, starts, ends = self._hiding.suspects if self._hiding is not None else none
+        masked = {self.masked.rpartition("/")[2].lower()} if self.masked is not None else set[str]()
+        return exact | masked, (*starts, LANDING_PLACE), ends
 
     def hidden_names(self, path: str, most: int) -> list[str]:
         """Return names in a directory of the workspace that `hide` takes out of the view, at most `most`."""

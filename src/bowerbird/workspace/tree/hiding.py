@@ -80,6 +80,11 @@ class Hiding:
             above = f"{above}/{name}"
         return False
 
+    @property
+    def suspects(self) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:
+        """Names, beginnings and ends of names, in lower case: no rule hides a name that has none of them."""
+        return self._exact, self._starts, self._ends
+
     def below(self, above: str, name: str) -> bool:
         """Tell whether a name is hidden in a directory (`""` = the root) that is not hidden itself."""
         name = name.lower()

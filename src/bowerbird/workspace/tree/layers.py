@@ -180,10 +180,13 @@ def _scan_one(
             path = f"{above}/{item.name}"
             try:
                 seen = item.stat(follow_symlinks=False)
+                if marks is not None and path in marks.deleted:
+                    continue
+                if stat.S_ISREG(seen.st_mode):  # nearly all are
+                    children[item.name] = Node(entry_of(seen, f"{source}{path}", number), cut=True)
+                    continue
                 if marks is None and is_whiteout(seen):
                     children[item.name] = WHITEOUT
-                    continue
-                if marks is not None and path in marks.deleted:
                     continue
                 seen, target = handles.with_target(fd, item.name, seen)
             except OSError as error:

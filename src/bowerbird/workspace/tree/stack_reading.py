@@ -194,23 +194,41 @@ class Layering:
         Args:
             private: include private paths.
         """
-        own = self.own()
         found: dict[str, Entry | None] = {}
-        directories: dict[str, Node | None] = {"": own}
+        for inner in self.changed_in(private=private).values():
+            found.update(inner)
+        return found
+
+    def changed_in(self, *, private: bool = False) -> dict[str, dict[str, Entry | None]]:
+        """Return what `changed` does, by the directory in which it lies ("" is the root).
+
+        There are many paths and few directories: what holds for a directory is asked once.
+        """
+        own = self.own()
+        places: dict[str, tuple[Node | None, dict[str, Entry | None]]] = {}
         for path in self.orig.paths():
             above, _, name = path.rpartition("/")
-            if above not in directories:
-                directories[above] = find(own, above)
-            node = find_in(directories[above], name)
+            place = places.get(above)
+            if place is None:
+                place = places[above] = (find(own, above or "/"), {})
+            directory, found = place
+            node = directory.children.get(name) if directory is not None else None
+            if node is None:
+                node = find_in(directory, name)
             if node is not None:
                 found[path] = node.entry
         for path, node in walk(own):
-            if path not in found and not self._leads_only(path, node):
-                found[path] = node.entry
+            above = path.rpartition("/")[0]
+            place = places.get(above)
+            if place is None:
+                place = places[above] = (None, {})
+            if path not in place[1] and not self._leads_only(path, node):
+                place[1][path] = node.entry
         if not private:
             for path in self.private_paths():
-                found.pop(path, None)
-        return found
+                if (place := places.get(path.rpartition("/")[0])) is not None:
+                    place[1].pop(path, None)
+        return {above: found for above, (_, found) in places.items() if found}
 
     def _leads_only(self, path: str, node: Node) -> bool:
         """Tell copied-up directories, and whiteouts of nothing, from changes without a base yet."""

@@ -1,0 +1,25 @@
+"""What a terminal says while a model is asked again (UI-63, UI-84).
+
+Here: the kinds of failures that pass, in words. Not here: which do, and how long to wait (`models/wrappers`).
+"""
+
+from bowerbird.cli.terminal.text import one_line
+
+_WORDS = {
+    "rate_limit": "the provider limits the rate of requests",
+    "overloaded": "the provider is overloaded",
+    "server": "the provider has a fault of its own",
+    "network": "the provider cannot be reached",
+    "timeout": "the provider did not answer in time",
+    "stream_cut": "the answer broke off",
+}
+
+
+def retry_line(reason: str, delay_s: float) -> str:
+    """Return what happened and what comes of it.
+
+    Example:
+        >>> retry_line("network", 2.2)
+        'the provider cannot be reached; trying again in 2 s'
+    """
+    return f"{_WORDS.get(reason, one_line(reason))}; trying again in {delay_s:.0f} s"

@@ -1,0 +1,80 @@
+"""Where a question is looked for needs no model; what is counted in data is computed (D-23, MO-38)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from support.local_talk import SPECS, asked, called
+
+from bowerbird.models.local.changing import Call
+from bowerbird.models.local.choices import next_steps
+from bowerbird.models.local.looking import LOOK_LINES, first_look
+from bowerbird.models.local.situation import read_situation
+
+OFFERED = frozenset(tool.name for tool in SPECS)
+FILES = ("Files:\nREADME.md\nshop/order.py\nshop/tax.py\ndata/rows.csv",)
+
+
+def look(task: str, *results: Any) -> Call | None:
+    return first_look(read_situation(asked(*results, task=task, system=FILES)), OFFERED)
+
+
+def found(*rows: tuple[str, int, str]) -> Sequence[Any]:
+    matches = [{"path": f"/{path}", "line": line, "text": text} for path, line, text in rows]
+    return called("search_files", {"pattern": "x"}, "…", data={"matches": matches})
+
+
+def read_rows() -> Sequence[Any]:
+    text = "name,watt\nhall,9\n"
+    return called("read_file", {"path": "data/rows.csv"}, text, data={"content": text, "next_offset": None})
+
+
+def test_the_words_of_a_question_are_searched_first():
+    call = look("How large is the bulk discount?")
+    assert call is not None and call.tool == "search_files" and call.input["pattern"] == "large|bulk|discount"
+    assert look("Do it?") is None and look("Set the port to 90.") is None
+    assert (
+        first_look(read_situation(asked(task="Which port?", system=FILES)), OFFERED - {"read_file"}) is None
+    )
+
+
+def test_a_file_that_the_question_names_is_read_first():
+    call = look("What does shop/tax.py do?")
+    assert call is not None and (call.tool, call.input["path"]) == ("read_file", "shop/tax.py")
+
+
+def test_the_file_with_the_line_that_holds_the_question_is_read():
+    rows = ("shop/tax.py", 2, "BULK = 1"), ("shop/order.py", 300, "BULK_DISCOUNT = 0.1")
+    call = look("How large is the bulk discount?", *found(*rows))
+    assert call is not None and (call.tool, call.input["path"]) == ("read_file", "shop/order.py")
+    assert call.input["offset"] <= 300 < call.input["offset"] + LOOK_LINES
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (),
+        (("shop/order.py", 3, "BULK = 1"),),
+        (("shop/order.py", 3, "bulk_discount = 1"), ("shop/tax.py", 9, "bulk_discount = 2")),
+    ],
+    ids=["nothing", "one word", "two files"],
+)
+def test_where_it_is_not_clear_the_model_chooses(rows: tuple[tuple[str, int, str], ...]):
+    assert look("How large is the bulk discount?", *found(*rows)) is None
+
+
+@pytest.mark.parametrize(
+    ("task", "computed"),
+    [
+        ("How many watts do all rows in data/rows.csv have together?", True),
+        ("Which row of data/rows.csv has the most watts?", True),
+        ("Which columns has data/rows.csv?", False),
+    ],
+)
+def test_what_is_computed_from_data_is_computed_by_code(task: str, computed: bool):
+    """Also where all of it is in sight: a model of this size sums in its head, and wrongly."""
+    steps = next_steps(read_situation(asked(*read_rows(), task=task, system=FILES)), SPECS)
+    assert (steps.tools == ("run_python_code",)) is computed
+    ran = called("run_python_code", {"code": "print(9)"}, "9")
+    steps = next_steps(read_situation(asked(*read_rows(), *ran, task=task, system=FILES)), SPECS)
+    assert "final_answer" in steps.tools
