@@ -54,6 +54,8 @@ DRILLS: dict[str, tuple[str, ...]] = {
     "landing_errors": (),
     "landing_turns": (),
     "shared_data": (),
+    "upgrade_kills": (),
+    "clock_jumps": (),
     "half_open": (),
     "bombs": (),
     "guards": (),

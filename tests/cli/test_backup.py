@@ -85,3 +85,13 @@ def test_thousands_of_files_that_cannot_be_read_are_counted_not_listed(here, wri
     assert "50 more files" in told[-1]
     record = json.loads((here.home / "backup" / "backup.json").read_bytes())
     assert (record["unread"], len(record["refused"])) == (60, 50)
+
+
+def test_a_limit_of_file_sizes_is_named_where_the_disk_has_room(here):
+    """UI-63: "the disk is full (52 GiB free)" sent people to look for space that was there."""
+    small = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100 << 10, 100 << 10))}
+    with here.start("sessions", **small) as process:
+        _, err = process.communicate(timeout=HANG_S)
+    assert process.returncode == 1, err
+    assert "may not grow above 100 KiB" in err.decode() and "ulimit -f" in err.decode()
+    here.ok("sessions")

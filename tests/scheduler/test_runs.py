@@ -124,6 +124,20 @@ async def test_a_clock_that_goes_back_begins_nothing_twice(home: Scheduled) -> N
         assert [each["due"] for each in await home.runs(task_id)] == [run["due"]]
 
 
+@pytest.mark.parametrize(("kind", "value"), [("interval", "60"), ("cron", "* * * * *")])
+async def test_a_task_made_while_the_clock_was_years_ahead_runs_when_it_is_right_again(
+    home: Scheduled, kind: str, value: str
+) -> None:
+    """AS-32, AS-33: it waited for those years."""
+    home.clock.forward(seconds=10 * 366 * 86_400)
+    task_id = await home.add(kind=kind, value=value)
+    await home.look()
+    home.clock.forward(seconds=-10 * 366 * 86_400)
+    await home.look()
+    home.clock.forward(seconds=61)
+    [_] = await home.until(task_id, "done")
+
+
 async def test_at_most_four_runs_are_at_work(home: Scheduled, fake: FakeModels) -> None:
     """AS-34."""
     go = threading.Event()

@@ -1,4 +1,4 @@
-"""What follows a run, and what becomes of due times that passed while no server ran (AS-30, AS-33). Pure.
+"""What follows a run, a time without a server, or a clock that was set back (AS-30, AS-33). Pure.
 
 Here: a task before to a task after. Not here: when the time of a line comes (`times.py`), storing it.
 
@@ -17,6 +17,7 @@ from bowerbird.store.rows.schedules import TaskRow
 MOST_RUNS = 10  # that `all` makes up for
 MOST_COUNTED = 1_000
 _FIRST_WINDOW = timedelta(minutes=10)
+_SMALL_CORRECTION = timedelta(days=1)
 
 
 def after_downtime(task: TaskRow, seen: datetime, now: datetime) -> TaskRow:
@@ -37,6 +38,29 @@ def after_downtime(task: TaskRow, seen: datetime, now: datetime) -> TaskRow:
         last = _last_times(task, due, now)
         return msgspec.structs.replace(task, next_run=to_iso(last[0]), missed=len(last))
     return msgspec.structs.replace(task, missed=count_times(task, due, now))
+
+
+def after_correction(task: TaskRow, seen: datetime, now: datetime) -> TaskRow:
+    """Return a task as it is after the clock was set back: no time lies further ahead than its value says.
+
+    A line of cron keeps its next time after less than a day, lest a time of that day comes twice.
+
+    Args:
+        seen: when a server looked last, by the clock as it was; later than `now`.
+
+    Raises:
+        BadValue: the task's value says no time.
+    """
+    if task.next_run is None or task.type not in ("interval", "cron"):
+        return task
+    planned, at = from_iso(task.next_run), now
+    if task.type == "interval":
+        at = now + interval_of(task.value)
+    elif seen - now > _SMALL_CORRECTION:
+        at = next(matches(task.value, zone_of(task.tz or "UTC"), now))
+    else:
+        return task
+    return task if planned <= at else msgspec.structs.replace(task, next_run=to_iso(at))
 
 
 def after_firing(task: TaskRow, now: datetime) -> TaskRow:

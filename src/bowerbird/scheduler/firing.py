@@ -6,6 +6,7 @@ Every transaction that begins runs or changes tasks passes alone (`rows.schedule
 servers decide one after the other; each decides by what it finds then.
 """
 
+import contextlib
 from datetime import datetime
 
 import msgspec
@@ -13,7 +14,7 @@ from sqlalchemy import Connection
 
 from bowerbird.core.errors import SessionError, TurnRunning
 from bowerbird.core.timestamps import from_iso, to_iso
-from bowerbird.scheduler.catching_up import after_downtime, after_firing
+from bowerbird.scheduler.catching_up import after_correction, after_downtime, after_firing
 from bowerbird.scheduler.endings import RETRY_S, Around, invalid, settle_left
 from bowerbird.scheduler.task_rules import InvalidTask, ScheduleRules, check, planned
 from bowerbird.scheduler.times import BadValue
@@ -29,6 +30,7 @@ from bowerbird.store.rows.schedules import (
     due_tasks,
     find_task,
     insert_run,
+    list_tasks,
     open_run,
     run_of_turn,
     update_run,
@@ -69,6 +71,9 @@ def note_look(connection: Connection, now: datetime, rules: ScheduleRules) -> No
     known = get_meta(connection, SEEN)
     seen = now if known is None else from_iso(known)
     set_meta(connection, SEEN, to_iso(now))
+    if (seen - now).total_seconds() > rules.poll_s + SLACK_S:
+        _set_back(connection, seen, now)
+        return
     if (now - seen).total_seconds() <= rules.poll_s + SLACK_S:
         return
     for task in due_tasks(connection, to_iso(now)):
@@ -80,6 +85,15 @@ def note_look(connection: Connection, now: datetime, rules: ScheduleRules) -> No
             invalid(connection, task, str(error), find_session(connection, thread_of_task(task.id)))
         else:
             update_task(connection, task.id, next_run=after.next_run, missed=after.missed)
+
+
+def _set_back(connection: Connection, seen: datetime, now: datetime) -> None:
+    """Bring times nearer that a clock put too far ahead which was set back since."""
+    for task in list_tasks(connection, active=True):
+        with contextlib.suppress(BadValue):  # it is taken out when its time comes
+            after = after_correction(task, seen, now)
+            if after.next_run != task.next_run:
+                update_task(connection, task.id, next_run=after.next_run)
 
 
 def plan(connection: Connection, task_id: str, now: datetime, rules: ScheduleRules) -> None:

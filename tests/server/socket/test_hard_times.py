@@ -109,6 +109,22 @@ async def test_a_lost_data_directory_is_named_and_nothing_is_acknowledged(
         assert "data directory is gone" in said.json()["detail"]
 
 
+async def test_files_of_a_lost_data_directory_are_not_said_to_be_missing_in_the_workspace(
+    tmp_path: Path, fake: FakeModels
+) -> None:
+    """Reliability 12: the diff was a 500 with a traceback, the landing a conflict about a file named "lock"."""
+    write = {"name": "write_file", "input": {"path": "made.txt", "content": "x"}}
+    fake.script({"tools": [write]}, {"text": "Made."})
+    async with live_server(tmp_path, fake, store={"min_free_mb": 1}) as server:
+        session = await server.conversation()
+        place = f"/api/conversations/{session}"
+        told = await server.http.post(f"{place}/messages?wait=60", json={"content": "x"})
+        assert told.json()["text"] == "Made."
+        server.context.data_dir.rename(tmp_path / "elsewhere")
+        for answer in (await server.http.get(f"{place}/diff"), await server.http.post(f"{place}/land")):
+            assert (answer.status_code, answer.json()["code"]) == (503, "data_gone"), answer.text
+
+
 @pytest.fixture
 def restless(postgres: PostgresServer) -> Iterator[PostgresServer]:
     with postgres_server() as server:

@@ -41,6 +41,8 @@ def _of_system(error: OSError) -> str:
     text = f"{where}{error.strerror or error}"
     if error.errno in _NO_ROOM and error.filename:
         return text + _free_at(str(error.filename)) + "; free some space and try again"
+    if error.errno in _NO_ROOM:
+        return f"{text}; free some space where the data or temporary files are (`bowerbird disk` shows it)"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and error.filename:
         return f"{text}; check its permissions, or keep the data elsewhere with --data-dir"
     return text

@@ -188,6 +188,13 @@ def problem_of(error: BaseException) -> Problem | None:
     return None
 
 
+def _cause(app: Any, error: Exception) -> Exception:
+    """Return what lies behind an error of the file system: a lost data directory, or `error` itself."""
+    if not isinstance(error, OSError | core.WorkspaceError) or not app.state.context.store.space.is_gone():
+        return error
+    return core.DataGone(f"the data directory is gone ({error})")
+
+
 def internal_error(error: BaseException, where: str) -> Response:
     """Log an error nobody expected and return the 500 that names the log line."""
     request_id = new_id("req")
@@ -209,7 +216,7 @@ def handle_errors(app: "FastAPI", lost: Callable[["Request"], Response | None] =
     from fastapi.exceptions import RequestValidationError
 
     async def ours(request: "Request", error: Exception) -> Response:
-        found = problem_of(error)
+        found = problem_of(_cause(app, error))
         if found is None:
             return internal_error(error, f"{request.method} {request.url.path}")
         if found.status_code >= 500:
@@ -299,7 +306,7 @@ class Guard:
         except ClientDisconnect:
             return  # in the middle of its body: nobody is left to answer, and nothing failed here
         except Exception as error:  # noqa: BLE001 - every bug ends here: an id for the client, a traceback in the log
-            found = problem_of(error) if not isinstance(error, Problem) else error
+            found = error if isinstance(error, Problem) else problem_of(_cause(scope["app"], error))
             where = f"{scope['method']} {scope['path']}"
             if started:
                 _log.error("%s failed after its answer had begun", where, exc_info=error)

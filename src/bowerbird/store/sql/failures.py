@@ -3,6 +3,7 @@
 Here: the mapping. Not here: retrying, or what a turn does about it.
 """
 
+import resource
 import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -72,7 +73,7 @@ def store_error(error: BaseException, where: str) -> StoreError:
     if primary in _BUSY:
         return StoreBusy(f"{where} stayed locked longer than store.busy_timeout_s; the turn can be resumed")
     if primary == sqlite3.SQLITE_FULL or code in _NO_ROOM:
-        return StorageFull(f"{where}: the disk is full; free some space and try again")
+        return StorageFull(f"{where}: {_no_room()} and try again")
     if primary in _CORRUPT:
         return corrupt(where)
     if primary in _CLOSED:
@@ -80,6 +81,17 @@ def store_error(error: BaseException, where: str) -> StoreError:
             f"{where} cannot be opened or written: check the permissions of the file and its directory"
         )
     return StoreError(f"{where} refused the operation ({type(original).__name__})")
+
+
+def _no_room() -> str:
+    """Return why nothing more can be written and what to do; SQLite does not say which of two it was."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if limit == resource.RLIM_INFINITY:
+        return "the disk is full; free some space"
+    return (
+        f"the disk is full, or the file may not grow above {limit >> 10} KiB here; free some space or raise "
+        "`ulimit -f`"
+    )
 
 
 def corrupt(where: str) -> StoreCorrupt:

@@ -46,16 +46,22 @@ class DiskSpace:
             raise self._gone()
         return status.f_bavail * status.f_frsize
 
+    def is_gone(self) -> bool:
+        """Whether the directory was deleted, unmounted or replaced."""
+        try:
+            self.free_bytes()
+        except DataGone:
+            return True
+        except OSError:
+            return False
+        return False
+
     def blame(self, error: StoreError) -> None:
         """Raise DataGone when that is why the database failed with `error`, which need not say so."""
         if type(error) not in (StoreError, StoreCorrupt):
             return
-        try:
-            self.free_bytes()
-        except DataGone as gone:
-            raise gone from error
-        except OSError:
-            return
+        if self.is_gone():
+            raise self._gone() from error
 
     def _gone(self) -> DataGone:
         return DataGone(f"the data directory {self._directory} is gone; bring it back and restart the server")
