@@ -98,18 +98,18 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
   // Who comes back begins where it was left.
   const frame = useRef<HTMLDivElement>(null);
   const [left, keepAs] = useLeft<Read>(kept);
-  const wanted = useRef(left);
+  const isMoved = useRef(left === null);
   const begin = useRef(left ? rows.findIndex((row) => row.key === left.row) : rowOfTurn(rows, hashNow()));
   const follows = useRef(begin.current < 0 && left === null);
   keepAs(() => (follows.current || kept === "replay" ? null : readNow(frame.current, rows, first)));
   const toEnd = (): void => list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER });
-  // What was read may stand in the part of a long history that comes last.
+  // What was read may come later than the first rows: the list begins anew, there.
+  const [late, setLate] = useState(-1);
   useEffect(() => {
-    const at = begin.current < 0 && wanted.current ? rows.findIndex((row) => row.key === wanted.current?.row) : -1;
-    if (at < 0) return;
-    list.current?.scrollToIndex({ index: at, align: "start", offset: wanted.current?.above ?? 0 });
-    wanted.current = null;
-  }, [rows]);
+    if (begin.current >= 0 || left === null || isMoved.current) return;
+    begin.current = rows.findIndex((row) => row.key === left.row);
+    setLate(begin.current);
+  }, [rows, left]);
   // What comes below later (tasks, a longer box, a keyboard) takes room from the end that is read.
   useEffect(() => {
     if (!frame.current) return;
@@ -125,7 +125,7 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
       className="transcript"
       data-testid="transcript"
       onWheel={(event) => {
-        wanted.current = null;
+        isMoved.current = true;
         if (event.deltaY < 0) follows.current = false;
       }}
       onClick={(event) => {
@@ -133,18 +133,21 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
         if (event.target instanceof Element && event.target.closest("summary")) follows.current = false;
       }}
       onTouchMove={() => {
-        wanted.current = null;
+        isMoved.current = true;
         follows.current = false;
       }}
       onPointerDown={(event) => {
         // The scroll bar: a press beside the content.
+        isMoved.current = true;
         if (event.target instanceof HTMLElement && event.target.dataset["virtuosoScroller"]) follows.current = false;
       }}
       onKeyDown={(event) => {
+        isMoved.current = true;
         if (["ArrowUp", "PageUp", "Home"].includes(event.key)) follows.current = false;
       }}
     >
       <Virtuoso<Row, FootContext>
+        key={late}
         ref={list}
         style={{ height: "100%" }}
         data={rows as Row[]}
@@ -161,7 +164,8 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
         }}
         atBottomThreshold={60}
         atBottomStateChange={(bottom) => {
-          if (bottom) follows.current = true;
+          // A list that is not laid out yet is at its end, too.
+          if (bottom && isMoved.current) follows.current = true;
           setAtEnd(bottom);
         }}
         increaseViewportBy={{ top: 600, bottom: 600 }}
@@ -175,6 +179,7 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
           type="button"
           className="button to-bottom"
           onClick={() => {
+            isMoved.current = true;
             follows.current = true;
             toEnd();
           }}
