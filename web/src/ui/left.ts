@@ -2,30 +2,17 @@
  * How a page was left, by entry of the browser's history: who goes back or forward finds it as it was.
  *
  * Here: keeping and finding values. Not here: what a page keeps. Nothing is kept for another entry, so who follows a
- * link begins anew; where storage is turned off it holds until the page is loaded again.
+ * link begins anew; so does a page that is loaded again.
  */
 
 import { useLayoutEffect, useRef, useState } from "react";
 
-const STORED = "bowerbird.left";
 const MOST_ENTRIES = 30;
-const MOST_CHARACTERS = 100_000;
 
 type Values = Record<string, unknown>;
 type Entries = Record<string, Values>;
 
-let known: Entries | null = null;
-
-function entries(): Entries {
-  if (known) return known;
-  try {
-    const found: unknown = JSON.parse(sessionStorage.getItem(STORED) ?? "{}");
-    known = found !== null && typeof found === "object" ? (found as Entries) : {};
-  } catch {
-    known = {}; // unreadable: nothing was left
-  }
-  return known;
-}
+let known: Entries = {};
 
 /** Return the name of the entry that is shown, which it bears from now on. */
 function entryNow(): string {
@@ -38,31 +25,21 @@ function entryNow(): string {
 }
 
 function put(entry: string, name: string, value: unknown): void {
-  const { [entry]: mine, ...others } = entries();
+  const { [entry]: mine, ...others } = known;
   const values: Values = { ...mine, [name]: value };
   // The newest stands last; the oldest go.
   known = Object.fromEntries([...Object.entries(others).slice(1 - MOST_ENTRIES), [entry, values]]);
-  try {
-    const text = JSON.stringify(known);
-    if (text.length <= MOST_CHARACTERS) sessionStorage.setItem(STORED, text);
-  } catch {
-    // storage is full or turned off
-  }
 }
 
 /** Return what was kept as `name` when this entry was left, null at its first visit, and what says what to keep. */
 export function useLeft<Value>(name: string): [Value | null, (now: () => Value | null) => void] {
   const [entry] = useState(entryNow);
-  const [before] = useState(() => (entries()[entry]?.[name] ?? null) as Value | null);
+  const [before] = useState(() => (known[entry]?.[name] ?? null) as Value | null);
   const latest = useRef<() => Value | null>(() => null);
-  // What is laid out is still there when layout effects end; another page, another address or a reload may follow.
+  // What is laid out is still there when layout effects end; another page or another address may follow.
   useLayoutEffect(() => {
     const keep = (): void => put(entry, name, latest.current());
-    addEventListener("pagehide", keep);
-    return () => {
-      removeEventListener("pagehide", keep);
-      keep();
-    };
+    return keep;
   }, [entry, name]);
   const keepAs = (now: () => Value | null): void => {
     latest.current = now;
