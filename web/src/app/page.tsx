@@ -1,10 +1,11 @@
 /** A page beside conversations: head, loading, what went wrong, content. */
 
 import { ArrowLeft } from "lucide-react";
-import type { ReactNode } from "react";
+import { useLayoutEffect, useRef, type ReactNode } from "react";
 import { Link } from "wouter";
 import { t } from "../text.ts";
 import { Loading, Problem } from "../ui/kit.tsx";
+import { useLeft } from "../ui/left.ts";
 import { SidebarButton } from "./shell.tsx";
 
 interface PageProps {
@@ -21,6 +22,12 @@ interface PageProps {
 }
 
 export function Page({ title, about, problem, ready, back, actions, wide, children }: PageProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const [left, keepAs] = useLeft<number>("scroll");
+  keepAs(() => place.current?.scrollTop ?? null);
+  useLayoutEffect(() => {
+    if (ready && left && place.current) place.current.scrollTop = left;
+  }, [ready, left]);
   return (
     <>
       <header className="head">
@@ -35,7 +42,7 @@ export function Page({ title, about, problem, ready, back, actions, wide, childr
         </div>
         {actions}
       </header>
-      <div className="page" tabIndex={0}>
+      <div ref={place} className="page" tabIndex={0}>
         <div className={`page-inner ${wide ? "wide" : ""}`}>
           {about && <p className="muted about">{about}</p>}
           {problem && <Problem>{problem}</Problem>}

@@ -1,7 +1,7 @@
 /** A conversation: transcript, composer, panels. Binds the live state to the parts that draw it. */
 
 import { CloudOff, FileQuestion, ListTodo, LoaderCircle, MessagesSquare, X } from "lucide-react";
-import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { api, upload } from "../api/client.ts";
 import type { InputKind } from "../api/frames.ts";
@@ -16,6 +16,7 @@ import { withRecords } from "../state/subagents.ts";
 import { t } from "../text.ts";
 import { Empty, IconButton, Loading } from "../ui/kit.tsx";
 import { OpenFile } from "../ui/file_link.tsx";
+import { useLeft } from "../ui/left.ts";
 import { placeOf, type FilePlace } from "../ui/places.ts";
 import { complain, toast } from "../ui/toasts.tsx";
 import { Composer } from "./composer.tsx";
@@ -150,6 +151,20 @@ function isSilent(state: ConversationState): boolean {
   return last.kind === "user" || ((last.kind === "tool" || last.kind === "subagent") && last.status !== "running") || last.kind === "request";
 }
 
+/** What stands beside the transcript; who comes back finds it open, with its file. */
+function usePanel() {
+  const picked = useRef<FilePlace | null>(null);
+  const [left, keepAs] = useLeft<{ panel: Panel; place: FilePlace | null }>("panel");
+  // An address may name a place in a file: `#file:…`.
+  const [place, setPlace] = useState<FilePlace | null>(() => (left ? left.place : placeOf(location.hash)));
+  const [panel, setPanel] = useState<Panel>(() => (left ? left.panel : place ? "files" : null));
+  keepAs(() => ({ panel, place: panel === "files" ? picked.current : null }));
+  const onPicked = useCallback((found: FilePlace | null): void => {
+    picked.current = found;
+  }, []);
+  return { place, setPlace, panel, setPanel, onPicked };
+}
+
 const LAST_TURN = Number.MAX_SAFE_INTEGER;
 
 export default function ChatPage({ id }: { id: string }) {
@@ -160,9 +175,7 @@ export default function ChatPage({ id }: { id: string }) {
   // A history that is read back is no change: what it led to is asked for once.
   const facts = useFacts(id, view.ready ? state.factsVersion : 0);
   const actions = useActions(id, facts);
-  // An address may name a place in a file: `#file:…`.
-  const [place, setPlace] = useState<FilePlace | null>(() => placeOf(location.hash));
-  const [panel, setPanel] = useState<Panel>(place ? "files" : null);
+  const { place, setPlace, panel, setPanel, onPicked } = usePanel();
   const openFile = useCallback((found: FilePlace): void => {
     setPlace({ ...found });
     setPanel("files");
@@ -225,7 +238,7 @@ export default function ChatPage({ id }: { id: string }) {
           ) : view.ready || shown.length > 0 || view.unsent.length > 0 ? (
             <SubagentRecords conversation={id} rows={subagents.rows} refresh={subagents.refresh}>
               <OpenFile value={openFile}>
-                <Transcript key={replayAt === null ? "live" : "replay"} entries={shown} whole={view.whole || replayAt !== null} unsent={view.unsent} offline={connection !== "open"} actions={actions} foot={ready} />
+                <Transcript key={replayAt === null ? "live" : "replay"} kept={replayAt === null ? "live" : "replay"} entries={shown} whole={view.whole || replayAt !== null} unsent={view.unsent} offline={connection !== "open"} actions={actions} foot={ready} />
               </OpenFile>
             </SubagentRecords>
           ) : (
@@ -251,7 +264,7 @@ export default function ChatPage({ id }: { id: string }) {
         </div>
         {panel && <button type="button" className="scrim" aria-label={t.close} onClick={() => onPanel(null)} />}
         <Suspense fallback={null}>
-          {panel === "files" && <FilePanel conversation={id} version={state.filesVersion} at={replayAt === null ? null : (shown.at(-1)?.turn ?? null)} place={place} onClose={() => onPanel(null)} />}
+          {panel === "files" && <FilePanel conversation={id} version={state.filesVersion} at={replayAt === null ? null : (shown.at(-1)?.turn ?? null)} place={place} onPicked={onPicked} onClose={() => onPanel(null)} />}
           {panel === "traffic" && <Inspector live={live} onClose={() => setPanel(null)} />}
         </Suspense>
       </div>

@@ -8,6 +8,7 @@ import type { Entry } from "../state/entries.ts";
 import type { Said } from "../state/live.ts";
 import { t } from "../text.ts";
 import { hashNow } from "../ui/browser.ts";
+import { useLeft } from "../ui/left.ts";
 import { RowView, type EntryActions } from "./entries.tsx";
 import { rowOfTurn, rowsOf, type Row } from "./rows.ts";
 
@@ -15,10 +16,18 @@ interface TranscriptProps {
   entries: readonly Entry[];
   /** Whether the first entry is the first of the conversation. */
   whole: boolean;
+  /** How it was looked at is kept under this name for who comes back; a replay begins anew. */
+  kept: "live" | "replay";
   unsent: readonly Said[];
   offline: boolean;
   actions: EntryActions;
   foot: ReactNode;
+}
+
+/** The row that was read when the page was left, and how far it had gone above the edge. */
+interface Read {
+  row: string;
+  above: number;
 }
 
 interface FootContext {
@@ -66,7 +75,19 @@ function useFirst(rows: readonly Row[]): number {
   return useMemo(() => FIRST - Math.max(rows.findIndex((row) => row.key === anchor.current), 0), [rows]);
 }
 
-export function Transcript({ entries, whole, unsent, offline, actions, foot }: TranscriptProps) {
+/** Return the first row that is seen, null where nothing is. */
+function readNow(frame: HTMLElement | null, rows: readonly Row[], first: number): Read | null {
+  const edge = frame?.getBoundingClientRect();
+  if (!frame || !edge?.height) return null; // another page is shown already
+  for (const element of frame.querySelectorAll<HTMLElement>("[data-item-index]")) {
+    const { top, bottom } = element.getBoundingClientRect();
+    const row = rows[Number(element.dataset["itemIndex"]) - first];
+    if (row && bottom > edge.top) return { row: row.key, above: Math.round(edge.top - top) };
+  }
+  return null;
+}
+
+export function Transcript({ entries, whole, kept, unsent, offline, actions, foot }: TranscriptProps) {
   const face = useFace();
   const rows = useMemo(() => rowsOf(entries, face), [entries, face]);
   const first = useFirst(rows);
@@ -74,10 +95,21 @@ export function Transcript({ entries, whole, unsent, offline, actions, foot }: T
   const [atEnd, setAtEnd] = useState(true);
   // Only the person ends following: what grows below the edge by itself does not.
   // An address that names a turn begins there: `#t_…`.
-  const begin = useRef(rowOfTurn(rows, hashNow()));
-  const follows = useRef(begin.current < 0);
-  const toEnd = (): void => list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER });
+  // Who comes back begins where it was left.
   const frame = useRef<HTMLDivElement>(null);
+  const [left, keepAs] = useLeft<Read>(kept);
+  const isMoved = useRef(left === null);
+  const begin = useRef(left ? rows.findIndex((row) => row.key === left.row) : rowOfTurn(rows, hashNow()));
+  const follows = useRef(begin.current < 0 && left === null);
+  keepAs(() => (follows.current || kept === "replay" ? null : readNow(frame.current, rows, first)));
+  const toEnd = (): void => list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER });
+  // What was read may come later than the first rows: the list begins anew, there.
+  const [late, setLate] = useState(-1);
+  useEffect(() => {
+    if (begin.current >= 0 || left === null || isMoved.current) return;
+    begin.current = rows.findIndex((row) => row.key === left.row);
+    setLate(begin.current);
+  }, [rows, left]);
   // What comes below later (tasks, a longer box, a keyboard) takes room from the end that is read.
   useEffect(() => {
     if (!frame.current) return;
@@ -93,6 +125,7 @@ export function Transcript({ entries, whole, unsent, offline, actions, foot }: T
       className="transcript"
       data-testid="transcript"
       onWheel={(event) => {
+        isMoved.current = true;
         if (event.deltaY < 0) follows.current = false;
       }}
       onClick={(event) => {
@@ -100,17 +133,21 @@ export function Transcript({ entries, whole, unsent, offline, actions, foot }: T
         if (event.target instanceof Element && event.target.closest("summary")) follows.current = false;
       }}
       onTouchMove={() => {
+        isMoved.current = true;
         follows.current = false;
       }}
       onPointerDown={(event) => {
         // The scroll bar: a press beside the content.
+        isMoved.current = true;
         if (event.target instanceof HTMLElement && event.target.dataset["virtuosoScroller"]) follows.current = false;
       }}
       onKeyDown={(event) => {
+        isMoved.current = true;
         if (["ArrowUp", "PageUp", "Home"].includes(event.key)) follows.current = false;
       }}
     >
       <Virtuoso<Row, FootContext>
+        key={late}
         ref={list}
         style={{ height: "100%" }}
         data={rows as Row[]}
@@ -119,7 +156,7 @@ export function Transcript({ entries, whole, unsent, offline, actions, foot }: T
         computeItemKey={(_, row) => row.key}
         itemContent={(_, row) => <RowView row={row} actions={actions} />}
         components={parts}
-        initialTopMostItemIndex={begin.current < 0 ? { index: Math.max(rows.length - 1, 0), align: "end" } : { index: begin.current, align: "start" }}
+        initialTopMostItemIndex={begin.current < 0 ? { index: Math.max(rows.length - 1, 0), align: "end" } : { index: begin.current, align: "start", offset: left?.above ?? 0 }}
         alignToBottom={false}
         followOutput={() => (follows.current ? "auto" : false)}
         totalListHeightChanged={() => {
@@ -127,7 +164,8 @@ export function Transcript({ entries, whole, unsent, offline, actions, foot }: T
         }}
         atBottomThreshold={60}
         atBottomStateChange={(bottom) => {
-          if (bottom) follows.current = true;
+          // A list that is not laid out yet is at its end, too.
+          if (bottom && isMoved.current) follows.current = true;
           setAtEnd(bottom);
         }}
         increaseViewportBy={{ top: 600, bottom: 600 }}
@@ -141,6 +179,7 @@ export function Transcript({ entries, whole, unsent, offline, actions, foot }: T
           type="button"
           className="button to-bottom"
           onClick={() => {
+            isMoved.current = true;
             follows.current = true;
             toEnd();
           }}

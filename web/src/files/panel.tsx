@@ -152,16 +152,19 @@ interface FilePanelProps {
   at?: string | null;
   /** A place that was followed from a text; another value each time. */
   place?: FilePlace | null;
+  /** Told which file is open, null for the list. */
+  onPicked: (place: FilePlace | null) => void;
   onClose: () => void;
 }
 
-export default function FilePanel({ conversation, version, at = null, place = null, onClose }: FilePanelProps) {
+export default function FilePanel({ conversation, version, at = null, place = null, onPicked, onClose }: FilePanelProps) {
   const [rows, setRows] = useState<FileListRow[] | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [picked, setPicked] = useState<FilePlace | null>(place);
   useEffect(() => {
     if (place) setPicked(place);
   }, [place]);
+  useEffect(() => onPicked(picked), [picked, onPicked]);
   const [query, setQuery] = useState("");
   const [folder, setFolder] = useState("");
   const [transfer, setTransfer] = useState<Transfer | null>(null);

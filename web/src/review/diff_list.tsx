@@ -9,6 +9,7 @@ import { hunkChosen, type ChangedFile, type Choice } from "../state/review.ts";
 import type { Section } from "../state/window.ts";
 import { t } from "../text.ts";
 import { newId } from "../ui/browser.ts";
+import { useLeft } from "../ui/left.ts";
 import { SECTION_GAP, WindowList, type ListHandle } from "../ui/window_list.tsx";
 import { Body } from "./bodies.tsx";
 import { CommentForm, ThreadView } from "./comment_box.tsx";
@@ -58,6 +59,8 @@ interface FileShape {
 }
 
 const USUAL: FileShape = { shut: false, large: false, gone: false, gaps: {} };
+/** So many files that were opened or shut are found so again by who comes back. */
+const MOST_LEFT = 200;
 const HEAD = 46;
 const NONE: readonly ReviewComment[] = [];
 
@@ -105,7 +108,9 @@ function GapRow({ gap, left, up, down, onOpen }: Extract<DiffRow, { kind: "gap" 
 
 export function DiffList(props: DiffListProps) {
   const { conversation, files, known, contents, choice, onChoice, comments, view, ignoreSpace, place, form, onForm, handle, onDecide, viewed } = props;
-  const [shapes, setShapes] = useState<ReadonlyMap<string, FileShape>>(new Map());
+  const [left, keepAs] = useLeft<[string, FileShape][]>("shapes");
+  const [shapes, setShapes] = useState<ReadonlyMap<string, FileShape>>(() => new Map(left));
+  keepAs(() => [...shapes].slice(-MOST_LEFT));
   const plain = useRows(files, known, shapes, view, ignoreSpace);
   const said = useMemo(() => byFile(comments.all, files), [comments.all, files]);
   const reshape = useCallback((path: string, change: (old: FileShape) => Partial<FileShape>): void => {

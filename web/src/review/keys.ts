@@ -1,6 +1,7 @@
 /** The keyboard of a review (UI-27): `j` `k` `a` `x` `c` `?`; nothing while somebody types. */
 
 import { useCallback, useEffect, useMemo, useState } from "react";
+import { useLeft } from "../ui/left.ts";
 import { setFile, setHunk, type ChangedFile, type Choice } from "../state/review.ts";
 
 export interface Place {
@@ -37,7 +38,9 @@ export interface Keys {
 }
 
 export function useKeys({ files, choice, onChoice, show, onComment }: KeysWanted): Keys {
-  const [place, setPlace] = useState<Place | null>(null);
+  const [left, keepAs] = useLeft<Place>("place");
+  const [place, setPlace] = useState<Place | null>(left);
+  keepAs(() => place);
   const [help, setHelp] = useState(false);
   const stops = useMemo(() => stopsOf(files), [files]);
   const go = useCallback(

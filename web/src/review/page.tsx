@@ -14,6 +14,7 @@ import type { ChangedFile } from "../state/review.ts";
 import { t } from "../text.ts";
 import { Dialog, Empty, IconButton, Loading, Problem } from "../ui/kit.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
+import { useLeft } from "../ui/left.ts";
 import type { ListHandle } from "../ui/window_list.tsx";
 import { LostComments, typedIn } from "./comment_box.tsx";
 import { useComments } from "./comments.ts";
@@ -64,7 +65,10 @@ function useFiles(conversation: string, all: readonly ChangedFile[] | null) {
 
 /** Go once to the place that the address names: `#/src/a.py:12`. */
 function useAddressedPlace(files: readonly ChangedFile[], go: (place: Place) => void): void {
-  const gone = useRef(false);
+  // Who comes back is where it was left, not where the address led.
+  const [left, keepAs] = useLeft<boolean>("addressed");
+  const gone = useRef(left !== null);
+  keepAs(() => true);
   useEffect(() => {
     if (gone.current || files.length === 0) return;
     gone.current = true;

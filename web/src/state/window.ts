@@ -74,3 +74,26 @@ export function placeOf(sections: readonly Section[], heights: Heights, key: str
   }
   return null;
 }
+
+/** A row, null for a section's head, and how far it has gone above the edge. */
+export interface At {
+  section: string;
+  row: string | null;
+  above: number;
+}
+
+/** Return what stands at `top`, null where there is nothing. */
+export function rowAt(sections: readonly Section[], heights: Heights, top: number): At | null {
+  let at = 0;
+  for (const section of sections) {
+    const head = heights.get(rowKey(section.key, "")) ?? section.head;
+    if (at + head > top) return { section: section.key, row: null, above: top - at };
+    at += head;
+    for (const row of section.rows) {
+      const height = heightOf(heights, section, row);
+      if (at + height > top) return { section: section.key, row: row.key, above: top - at };
+      at += height;
+    }
+  }
+  return null;
+}

@@ -30,6 +30,8 @@ export const shell = {
   task: "Task",
   image: "Image",
   plainText: "text",
+  tooMuchMarkup: "Shown as plain text: too long or too deeply nested to lay out",
+  showMoreOf: (left: number) => `Show more (${left.toLocaleString("en")} characters left)`,
   formula: "Formula",
   badFormula: "This formula cannot be read",
   diagram: "Diagram",

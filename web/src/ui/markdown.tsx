@@ -6,8 +6,11 @@
  */
 
 import { memo, useEffect, useMemo, useRef, useState } from "react";
+import { t } from "../text.ts";
 import { grownBlocks, type Blocks } from "./blocks.ts";
+import { bounded } from "./bounded.ts";
 import { Boundary } from "./boundary.tsx";
+import { CopyButton } from "./code.tsx";
 import { useMath } from "./formula.tsx";
 import { withFormulas } from "./formulas.ts";
 import { elements } from "./parse.ts";
@@ -15,7 +18,42 @@ import { finished, growing, safeAddress } from "./prose.tsx";
 
 const DEFINITION = /^ {0,3}\[\^?[^\]\n]+\]:/m;
 
+const SHOWN = 10_000;
+const MORE = 100_000;
+
+/** What of a block is too much to draw, as it was written: a piece at a time. */
+function Rest({ text }: { text: string }) {
+  const [most, setMost] = useState(SHOWN);
+  return (
+    <div className="code-block">
+      <div className="code-head">
+        <span>{t.tooMuchMarkup}</span>
+        <CopyButton text={text} />
+      </div>
+      <pre tabIndex={0} dir="auto" className="as-written">
+        {text.slice(0, most)}
+      </pre>
+      {text.length > most && (
+        <button type="button" className="button small" onClick={() => setMost(most + MORE)}>
+          {t.showMoreOf(text.length - most)}
+        </button>
+      )}
+    </div>
+  );
+}
+
 const Block = memo(function Block({ text, ready }: { text: string; ready: boolean }) {
+  const { text: drawn, rest } = useMemo(() => bounded(text), [text]);
+  if (!rest) return <Drawn text={text} ready={ready} />;
+  return (
+    <>
+      {drawn && <Drawn text={drawn} ready={ready} />}
+      <Rest text={rest} />
+    </>
+  );
+});
+
+const Drawn = memo(function Drawn({ text, ready }: { text: string; ready: boolean }) {
   const formulas = useMemo(() => withFormulas(text), [text]);
   const math = useMath(formulas !== null)?.mathPlugin ?? null;
   return elements((math && formulas) ?? text, { components: ready ? finished : growing, safe: safeAddress, math });
@@ -44,6 +82,9 @@ const Group = memo(function Group({ blocks, grows }: GroupProps) {
 }, sameGroup);
 
 const GROUP = 16;
+/** So many groups are drawn at once, and so many more each time the browser has answered what was done meanwhile. */
+const AT_ONCE = 16;
+const MORE_GROUPS = 8;
 /** A block that is longer than this while it grows is drawn again when it has grown by a part of itself, or waits. */
 const LONG = 4000;
 const PART = 20;
@@ -70,21 +111,33 @@ function useCalm(blocks: readonly string[], done: boolean): readonly string[] {
   return drawn.current;
 }
 
+/** Return how many groups to draw now: a text of thousands of blocks comes in parts (UI-92). */
+function useParts(count: number): number {
+  const [most, setMost] = useState(AT_ONCE);
+  useEffect(() => {
+    if (count <= most) return;
+    const timer = setTimeout(() => setMost(most + MORE_GROUPS));
+    return () => clearTimeout(timer);
+  }, [count, most]);
+  return Math.min(count, most);
+}
+
 /** Draw Markdown; while it grows only its last block is parsed again. */
 export const Markdown = memo(function Markdown({ text, done = true }: { text: string; done?: boolean }) {
   const grown = useRef<Blocks | null>(null);
   // Footnotes and references by name stand in other blocks than what names them.
   const blocks = useMemo(() => {
-    if (done && DEFINITION.test(text)) return [text];
+    if (done && DEFINITION.test(text) && bounded(text).rest === "") return [text];
     grown.current = grownBlocks(grown.current, text);
     return grown.current.blocks;
   }, [text, done]);
   const shown = useCalm(blocks, done);
   const groups: (readonly string[])[] = [];
   for (let at = 0; at < shown.length; at += GROUP) groups.push(shown.slice(at, at + GROUP));
+  const parts = useParts(groups.length);
   return (
     <div className={groups.length > 1 ? "prose long" : "prose"}>
-      {groups.map((group, at) => (
+      {groups.slice(0, parts).map((group, at) => (
         <Group key={at} blocks={group} grows={!done && at === groups.length - 1} />
       ))}
     </div>

@@ -1,7 +1,8 @@
 /** A long list of sections with rows, of which only what is near the screen is drawn. Not here: what is in them. */
 
 import { useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useReducer, useRef, useState, type ReactNode, type Ref } from "react";
-import { placeOf, rowKey, windowOf, type Section } from "../state/window.ts";
+import { placeOf, rowAt, rowKey, windowOf, type At, type Section } from "../state/window.ts";
+import { useLeft } from "./left.ts";
 
 export interface ListHandle {
   /** Bring a section, or one of its rows, into view; nothing moves when it is there already. */
@@ -62,7 +63,19 @@ export function WindowList({ sections, label, handle, section, row }: WindowList
     },
     [observer],
   );
-  useLayoutEffect(look, [look]);
+  // Who comes back finds the row at the edge that was there, whatever is measured above it, until the list is moved.
+  const [left, keepAs] = useLeft<At>("list");
+  keepAs(() => (scroller.current?.clientHeight ? rowAt(latest.current, heights.current, scroller.current.scrollTop) : null));
+  const wanted = useRef(left);
+  const free = (): void => {
+    wanted.current = null;
+  };
+  useLayoutEffect(() => {
+    const at = wanted.current;
+    const place = at && (placeOf(sections, heights.current, at.section, at.row) ?? placeOf(sections, heights.current, at.section, null));
+    if (scroller.current && at && place !== null) scroller.current.scrollTop = place + at.above;
+    look();
+  }, [look, sections, version]);
   useEffect(() => {
     const element = scroller.current;
     if (!element) return;
@@ -71,15 +84,16 @@ export function WindowList({ sections, label, handle, section, row }: WindowList
     return () => resized.disconnect();
   }, [look]);
   useImperativeHandle(handle, () => ({
-    show: (key, wanted) => {
-      const place = (row: string | null): number | null => placeOf(latest.current, heights.current, key, row);
+    show: (key, row) => {
+      free();
+      const place = (one: string | null): number | null => placeOf(latest.current, heights.current, key, one);
       // A row that is not there (yet): its section is.
-      bringIntoView(scroller.current, () => place(wanted) ?? place(null));
+      bringIntoView(scroller.current, () => place(row) ?? place(null));
     },
   }));
   const shown = useMemo(() => windowOf(sections, heights.current, range.top, range.bottom), [sections, range, version]);
   return (
-    <div ref={scroller} className="window-list" tabIndex={0} role="region" aria-label={label} onScroll={look}>
+    <div ref={scroller} className="window-list" tabIndex={0} role="region" aria-label={label} onScroll={look} onWheel={free} onTouchMove={free} onPointerDown={free} onKeyDown={free}>
       <div style={{ height: shown.before }} />
       {shown.sections.map(({ index, from, to, before, after }) => {
         const one = sections[index];
