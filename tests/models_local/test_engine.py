@@ -147,9 +147,10 @@ async def test_a_prompt_over_the_window_is_a_context_overflow(tiny_path: Path):
 
 
 def children() -> list[int]:
-    """Return the processes that this one has started and not yet waited for."""
+    """Return the processes of the engine that this one has started and not yet waited for."""
     tasks = Path("/proc/self/task").iterdir()
-    return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
+    started = [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
+    return [pid for pid in started if b"models.local.native" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 def listening_places() -> list[str]:

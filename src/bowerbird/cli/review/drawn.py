@@ -119,8 +119,8 @@ def files_of(entries: Sequence[dict[str, Any]]) -> int:
         >>> files_of([gone, came, came]), files_of([{"op": "mkdir", "before": None, "after": "dir"}])
         (2, 1)
     """
-    gone = Counter(row["before"] for row in entries if row["op"] == "delete")
-    came = Counter(row["after"] for row in entries if row["op"] == "create")
+    gone = Counter(row["before"] for row in entries if row["op"] == "delete" and row.get("before"))
+    came = Counter(row["after"] for row in entries if row["op"] == "create" and row.get("after"))
     files = sum(row["op"] not in ("mkdir", "rmdir") for row in entries)
     return files - (gone & came).total() or len(entries)
 
