@@ -14,7 +14,7 @@ import { rowsOfFile, type DiffRow, type Shape } from "../src/state/diff_rows.ts"
 import { gapsOf, hunkData } from "../src/state/hunks.ts";
 import { filesOfPatch } from "../src/state/patch.ts";
 import { changedFiles, type ChangedFile } from "../src/state/review.ts";
-import { placeOf, rowKey, windowOf } from "../src/state/window.ts";
+import { placeOf, rowAt, rowKey, windowOf } from "../src/state/window.ts";
 import { changedWords } from "../src/state/word_edits.ts";
 
 const SHAPE: Shape = { view: "unified", ignoreSpace: false, large: false, gaps: {} };
@@ -88,6 +88,14 @@ test("measured heights move what comes after them", () => {
   const heights = new Map([[rowKey("a", "1"), 180], [rowKey("a", ""), 60]]);
   assert.equal(placeOf(sections, heights, "b", "2"), 490);
   assert.equal(placeOf(sections, heights, "c", null), null);
+});
+
+test("what stands at a place is named by section and row, and how far it has gone above the edge (UI-33)", () => {
+  const sections = ["a", "b"].map((key) => ({ key, head: 40, rows: [{ key: "1", estimate: 100 }] }));
+  assert.deepEqual(rowAt(sections, new Map(), 10), { section: "a", row: null, above: 10 });
+  assert.deepEqual(rowAt(sections, new Map(), 60), { section: "a", row: "1", above: 20 });
+  assert.deepEqual(rowAt(sections, new Map([[rowKey("a", ""), 60]]), 165), { section: "b", row: null, above: 5 });
+  assert.equal(rowAt(sections, new Map(), 280), null);
 });
 
 const comment = (more: Partial<ReviewComment> = {}): ReviewComment => ({
