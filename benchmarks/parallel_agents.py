@@ -265,14 +265,7 @@ def with_worktrees(base: Path, files: int, ignored: int) -> Day:
     day.timed("set up", prepare)
     day.timed("agents work", agents)
     day.size = sum(size_of(tree) for tree in trees.values())
-    day.found["the check passed before any set-up"] = _yes(all(passed))
-    day.timed("bring in", merge)
-    common(day, place)
-    day.timed("take the last one back", lambda: _revert(place, day))
-    day.found["taking the last one back kept the others"] = _yes(
-        "last = 2" in (place.root / "src/a.py").read_text() and (place.root / "docs/index.md").is_file()
-    )
-    return day
+    return _ended(day, place, passed, merge)
 
 
 def _merged(git: Callable[..., int], names: list[str], day: Day, place: Place) -> None:
@@ -348,6 +341,11 @@ def with_roots(base: Path, files: int, ignored: int) -> Day:
     day.timed("set up", prepare)
     day.timed("agents work", agents)
     day.size = sum(size_of(root) for root in roots.values())
+    return _ended(day, place, passed, merge)
+
+
+def _ended(day: Day, place: Place, passed: list[bool], merge: Callable[[], None]) -> Day:
+    """Bring in what the agents did, look at it, and take the last one back."""
     day.found["the check passed before any set-up"] = _yes(all(passed))
     day.timed("bring in", merge)
     common(day, place)

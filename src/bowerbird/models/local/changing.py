@@ -105,7 +105,7 @@ def next_move(situation: Situation, offered: frozenset[str]) -> Move | None:
     last = situation.last
     if last is None:
         named = named_files(task, situation.files)
-        return Call("read_file", {"path": named[0], "offset": 1}) if len(named) == 1 else search_for(task)
+        return Call("read_file", {"path": named[0], "offset": 1}) if len(named) == 1 else _search(task)
     if last.failed:
         return None
     if last.call.name == "read_file" and not last.forgotten:
@@ -209,13 +209,15 @@ def _short(lines: Sequence[str]) -> str:
     return f"`{first}`" + (f" and {more} more line{'' if more == 1 else 's'}" if more else "")
 
 
-def search_for(task: str) -> Call:
-    """Return the search for the words of a task, in the forms that they may have."""
+def _search(task: str) -> Call:
     words = [word for word in telling_words(" ".join(WORD.findall(task))) if word.lower() not in CHANGE_WORDS]
-    some = [re.sub(r"(?<=\w{4})y$", "(?:y|i)", re.escape(word)) for word in words[:_MOST_WORDS]]
-    pattern = "|".join(some or ["."])
     more = {"case_sensitive": False, "limit": SEARCH_LIMIT, "context": SEARCH_CONTEXT}
-    return Call("search_files", {"pattern": pattern, **more})
+    return Call("search_files", {"pattern": any_of(words) or ".", **more})
+
+
+def any_of(words: Sequence[str]) -> str:
+    """Return the pattern of the first few words of a task, plural or not; empty for none."""
+    return "|".join(re.sub(r"(?<=\w{4})y$", "(?:y|i)", re.escape(word)) for word in words[:_MOST_WORDS])
 
 
 def matches_of(situation: Situation) -> list[dict[str, Any]]:

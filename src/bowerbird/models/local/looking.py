@@ -10,13 +10,13 @@ the question and the reading of what was found: these are made at once. Whatever
 import re
 
 from bowerbird.models.local.calls import HEAD_LINES, is_data
-from bowerbird.models.local.changing import Call, matches_of, path_of
+from bowerbird.models.local.changing import Call, any_of, matches_of, path_of
 from bowerbird.models.local.situation import Situation
 from bowerbird.models.local.task_words import forms_of, named_files, parts_of, words_of
 
 NEEDS = frozenset({"search_files", "read_file"})
 LOOK_LINES = 80
-_MOST_WORDS, _MATCHES = 8, 200
+_MATCHES = 200
 # They stand everywhere, and say little of where to look.
 _GENERAL = frozenset(
     "app are big class code does file function get give go have kind large line long method name number "
@@ -58,8 +58,7 @@ def _search(words: list[str]) -> Call | None:
     """Return the search for the words; without the lines around, which would fill the window."""
     if not words:
         return None
-    pattern = "|".join(re.sub(r"(?<=\w{4})y$", "(?:y|i)", re.escape(word)) for word in words[:_MOST_WORDS])
-    return Call("search_files", {"pattern": pattern, "case_sensitive": False, "limit": _MATCHES})
+    return Call("search_files", {"pattern": any_of(words), "case_sensitive": False, "limit": _MATCHES})
 
 
 def _best(situation: Situation) -> Call | None:
