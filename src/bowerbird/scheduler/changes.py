@@ -4,13 +4,14 @@ Here: adding, listing, changing, cancelling. Not here: beginning runs (`firing.p
 """
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.core.errors import NotFound
-from bowerbird.scheduler.task_rules import NewTask, ScheduleRules, at_most, changed, task_of, utc_now
+from bowerbird.scheduler.task_rules import NewTask, ScheduleRules, at_most, changed, task_of
 from bowerbird.store.rows.schedules import (
     TaskRow,
     alone,
@@ -29,14 +30,14 @@ _STORED = (
 )  # fmt: skip
 
 
-def add_task(connection: Connection, new: NewTask, rules: ScheduleRules) -> TaskRow:
+def add_task(connection: Connection, new: NewTask, rules: ScheduleRules, now: datetime) -> TaskRow:
     """Store a new task; raises InvalidTask, and nothing is stored."""
-    task = task_of(new, rules, utc_now())
+    task = task_of(new, rules, now)
     alone(connection)
     made = 0 if new.made_by is None else count_made_by(connection, new.made_by)
     at_most(task, count_active(connection, task.owner), made)
     while find_task(connection, task.id) is not None:
-        task = task_of(new, rules, utc_now())
+        task = task_of(new, rules, now)
     insert_task(connection, task)
     return task
 
@@ -55,11 +56,16 @@ def get_task(connection: Connection, task_id: str, sees: Sees) -> TaskRow:
 
 
 def change_task(
-    connection: Connection, task_id: str, changes: Mapping[str, Any], rules: ScheduleRules, sees: Sees
+    connection: Connection,
+    task_id: str,
+    changes: Mapping[str, Any],
+    rules: ScheduleRules,
+    now: datetime,
+    sees: Sees,
 ) -> TaskRow:
     """Change a task; raises NotFound, InvalidTask, and nothing is changed."""
     alone(connection)
-    after = changed(get_task(connection, task_id, sees), changes, rules, utc_now())
+    after = changed(get_task(connection, task_id, sees), changes, rules, now)
     update_task(connection, task_id, **{name: getattr(after, name) for name in _STORED})
     return after
 

@@ -143,9 +143,14 @@ class Clock:
 
     async def look(self) -> None:
         """Do everything that is due; one thing that fails does not stop the others."""
-        now, rules, store = self._now(), self._rules(), self._store
-        await store.write(lambda c: note_look(c, now, rules), flush=False)
-        self._noted = now
+        rules, store = self._rules(), self._store
+
+        def note(connection: Connection) -> datetime:
+            now = self._now()  # read alone: of two looks, the later has the later time
+            note_look(connection, now, rules)
+            return now
+
+        self._noted = now = await store.write(note, flush=False)
         seen = await store.read(lambda c: found(c, to_iso(now)))
         for run in seen.left:
             await store.write(lambda c, run=run: settle_left(c, run, self.around))

@@ -95,14 +95,14 @@ class Schedules(SessionPart):
         """Make a task; raises InvalidTask."""
         self._store.require_space()
         rules = self._rules()
-        task = await self._store.write(lambda c: add_task(c, new, rules))
+        task = await self._store.write(lambda c: add_task(c, new, rules, self._now()))
         self.clock.look_soon()
         return shown_task(task)
 
     async def change(self, task_id: str, changes: Mapping[str, Any], sees: Sees = everybody) -> Row:
         """Change a task, pause or resume it; raises NotFound, InvalidTask."""
         rules = self._rules()
-        task = await self._store.write(lambda c: change_task(c, task_id, changes, rules, sees))
+        task = await self._store.write(lambda c: change_task(c, task_id, changes, rules, self._now(), sees))
         self.clock.look_soon()
         return shown_task(task)
 
@@ -162,7 +162,9 @@ class Schedules(SessionPart):
         if not rules.enabled:
             absent = {**run.tools.absent, **dict.fromkeys(NAMES, OFF)}
             return msgspec.structs.replace(run, tools=Toolset(run.tools, absent=absent))
-        tools = schedule_tools(self._store, self._rules, asker_of(context), self.clock.look_soon)
+        tools = schedule_tools(
+            self._store, self._rules, asker_of(context), self.clock.look_soon, now=self._now
+        )
         return msgspec.structs.replace(run, tools=run.tools.with_(*tools))
 
     async def _task_of(self, turn_id: str) -> Row | None:

@@ -5,13 +5,14 @@ Here: what a model asks for and sees, bound to the turn that it is offered in. N
 """
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.scheduler.changes import add_task, cancel_task, listed_for
-from bowerbird.scheduler.task_rules import InvalidTask, NewTask, ScheduleRules
+from bowerbird.scheduler.task_rules import InvalidTask, NewTask, ScheduleRules, utc_now
 from bowerbird.store.rows.schedules import TaskRow
 from bowerbird.store.store import Store
 from bowerbird.tools.context import ToolContext
@@ -48,15 +49,21 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def schedule_tools(
-    store: Store | None, rules: Callable[[], ScheduleRules], asker: Asker, changed: Callable[[], None]
+    store: Store | None,
+    rules: Callable[[], ScheduleRules],
+    asker: Asker,
+    changed: Callable[[], None],
+    *,
+    now: Callable[[], datetime] = utc_now,
 ) -> list[Tool]:
     """Return the three tools.
 
     Args:
         store: None for lists of tools. changed: told after a change, so that the scheduler looks.
+        now: the present, by which a first run is planned.
     """
     return [
-        Tool(_schedule_task(store, rules, asker, changed), effect="session", serial=_SERIAL),
+        Tool(_schedule_task(store, rules, asker, changed, now), effect="session", serial=_SERIAL),
         Tool(_list_tasks(store, asker), effect="read"),
         Tool(_cancel_task(store, asker, changed), effect="session", serial=_SERIAL),
     ]
@@ -77,7 +84,11 @@ async def _change(
 
 
 def _schedule_task(
-    store: Store | None, rules: Callable[[], ScheduleRules], asker: Asker, changed: Callable[[], None]
+    store: Store | None,
+    rules: Callable[[], ScheduleRules],
+    asker: Asker,
+    changed: Callable[[], None],
+    now: Callable[[], datetime],
 ) -> Callable[..., Any]:
     async def schedule_task(
         prompt: str, schedule_type: str, schedule_value: str, context: ToolContext, model_tier: str = ""
@@ -105,7 +116,7 @@ def _schedule_task(
 
         def change(connection: Connection) -> ToolResult:
             try:
-                task = add_task(connection, new, rules())
+                task = add_task(connection, new, rules(), now())
             except InvalidTask as error:
                 return ToolResult.error(str(error))
             text = (
