@@ -19,8 +19,10 @@ demo: .venv/base.ok
 	scripts/debian-packages sandbox
 	$(BIN)/python examples/demo.py $(if $(MODEL),--model $(MODEL)) $(if $(WEB),--web)
 
+# Where Python may write no bytecode, each of the thousand processes that tests start would compile all of it.
 test: .venv/dev.ok
 	scripts/debian-packages
+	$(BIN)/python -m compileall -q -j 0 src
 	$(MAKE) --no-print-directory check
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 2 \
 		$(if $(STRICT),,--reruns 1 --max-suite-reruns 2) -m "not embedded"
