@@ -14,11 +14,13 @@ from bowerbird.cli.terminal.exits import FAILED, INTERRUPTED, PIPE, USAGE, CliEx
 from bowerbird.cli.terminal.shell import Shell, is_debugging
 from bowerbird.cli.terminal.terminal import Terminal
 from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.processes.creation_mask import tighten_umask
 
 
 def main() -> None:
     """Run the command of this process and leave with its exit code."""
     starting()
+    tighten_umask()
     # Else pydantic looks for plugins in the metadata of every package that is installed.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     if not os.path.isabs(os.environ.get("HOME", "/")):  # noqa: PTH117 - "" and "~" are none
