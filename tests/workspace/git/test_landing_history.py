@@ -56,6 +56,22 @@ def test_a_branch_that_did_not_move_follows(project: GitProject, branch: Branch)
     assert project.git("status", "--porcelain") == ""
 
 
+@pytest.mark.parametrize("name", ["two\nlines", "end ", 'a "quoted" one', "x:y=z", "back\\slash"])
+def test_a_workspace_may_have_any_name(tmp_path: Path, name: str) -> None:
+    """GI-3, GI-10: the objects that a branch borrows were not found below a name of two lines."""
+    (tmp_path / name).mkdir()
+    project = GitProject(tmp_path / name)
+    try:
+        made = project.workspace.branch()
+        project.agent(made, ("a.txt", "A\n"), ["commit", "-qam", "by the agent"])
+        landing = made.land(commits="fast_forward")
+        assert [ref.state for ref in landing.history[0].refs] == ["moved"]
+        assert project.git("log", "--format=%s").split("\n") == ["by the agent", "first"]
+        assert project.git("fsck", "--full", "--strict") == ""
+    finally:
+        project.close()
+
+
 def test_later_commits_of_the_branch_follow_too(project: GitProject, branch: Branch) -> None:
     branch.land(commits="fast_forward")
     branch.begin_turn()

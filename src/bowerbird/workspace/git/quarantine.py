@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import IO
 
 from bowerbird.workspace.git.repository import Repository
-from bowerbird.workspace.git.running import Git, GitFailed
+from bowerbird.workspace.git.running import Git, GitFailed, alternate
 from bowerbird.workspace.tree.content import Content
 
 _LOOSE = re.compile(r"objects/([0-9a-f]{2})/([0-9a-f]{38}|[0-9a-f]{62})")
@@ -83,9 +83,10 @@ class Quarantine:
         version = 1 if extension else 0
         config = f"[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{extension}"
         (self._path / "config").write_text(config)
-        common = theirs.run("rev-parse", "--path-format=absolute", "--git-common-dir").decode().strip()
-        (self._path / "objects/info/alternates").write_text(f"{common}/objects\n")
-        shallow = Path(common) / "shallow"
+        common = theirs.run("rev-parse", "--path-format=absolute", "--git-common-dir")
+        objects = Path(os.fsdecode(common.removesuffix(b"\n"))) / "objects"
+        (self._path / "objects/info/alternates").write_bytes(alternate(objects))
+        shallow = objects.with_name("shallow")
         if shallow.is_file():
             shutil.copyfile(shallow, self._path / "shallow")
         self._link()

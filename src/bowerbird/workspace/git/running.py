@@ -53,6 +53,19 @@ class GitFailed(WorkspaceError):
         self.exit_code = exit_code
 
 
+def alternate(objects: Path) -> bytes:
+    """Return the line of `objects/info/alternates` that names a directory of objects (gitrepository-layout).
+
+    Example:
+        >>> alternate(Path("/srv/two\\nlines/objects"))
+        b'"/srv/two\\\\nlines/objects"\\n'
+    """
+    name = os.fsencode(objects)
+    if b"\n" in name:  # only then is it quoted, as C quotes: older gits do not know that
+        name = b'"' + name.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'
+    return name + b"\n"
+
+
 @lru_cache(maxsize=1)
 def git_program() -> str | None:
     """Return the path of `git`, None where it is not installed."""
