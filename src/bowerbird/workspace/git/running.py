@@ -41,7 +41,7 @@ _HARMLESS = tuple(
 )  # fmt: skip
 _LACKS = re.compile(
     r"\b(?:bad|missing|corrupt|is empty|unable to (?:read|parse)|could not read|cannot be read"
-    r"|failed to (?:read|traverse)|did not receive|valid object)\b",
+    r"|failed to (?:read|traverse)|did not receive|not a valid|unexpected type)\b",
     re.IGNORECASE,
 )
 _OBJECT = re.compile(r"\b[0-9a-f]{2}/?[0-9a-f]{38}(?:[0-9a-f]{24})?\b")
@@ -61,10 +61,15 @@ class GitFailed(WorkspaceError):
 
     @property
     def lacking(self) -> str | None:
-        """The object that git did not find, or could not read; None where it failed for another reason."""
+        """The object that git did not find, or could not read; "" where it does not say which.
+
+        None where it failed for another reason.
+        """
         text = str(self)
-        found = _OBJECT.search(text) if _LACKS.search(text) else None
-        return None if found is None else found[0].replace("/", "")
+        if not _LACKS.search(text):
+            return None
+        found = _OBJECT.search(text)
+        return "" if found is None else found[0].replace("/", "")
 
 
 @lru_cache(maxsize=1)
