@@ -263,7 +263,10 @@ def test_missing_objects_of_the_user(project: GitProject) -> None:
     (project.root / f".git/objects/{blob[:2]}/{blob[2:]}").unlink()
     landing = branch.land(commits="fast_forward")
     assert [entry.path for entry in landing.entries] == ["/a.txt"]
-    assert landing.history[0].refs == () and "refs/heads/main: your own repository" in landing.history[0].troubles[0]
+    assert (
+        landing.history[0].refs == ()
+        and "refs/heads/main: your own repository" in landing.history[0].troubles[0]
+    )
     assert (project.root / "a.txt").read_text() == "A\n" and project.git("rev-parse", "main") == head
 
 

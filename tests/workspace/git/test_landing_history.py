@@ -1,6 +1,7 @@
 """GI-3, GI-5, GI-8: commits of a branch land through git, and no command takes a commit out of the user's reach."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,6 +72,28 @@ def test_a_branch_that_did_not_move_follows(project: GitProject, branch: Branch)
     branch.land(commits="fast_forward")
     assert project.git("log", "-1", "--format=%s") == "by the agent"
     assert project.git("status", "--porcelain") == ""
+
+
+def test_the_first_commits_of_a_repository_follow_with_the_index_and_back(tmp_path: Path) -> None:
+    """GI-3: of a repository without a commit the branch moved, and its index said that every file was deleted."""
+    project = GitProject(tmp_path)
+    shutil.rmtree(project.root / ".git")
+    project.git("init", "-q", "-b", "main")
+    project.git("add", "b.txt")
+    branch = project.workspace.branch()
+    project.agent(
+        branch, ["add", "."], ["commit", "-qm", "root"], ("a.txt", "A\n"), ["commit", "-qam", "second"]
+    )
+    landing = branch.land(commits="fast_forward")
+    assert landing.history[0].refs[0].state == "moved", landing.history
+    assert project.git("log", "--format=%s") == "second\nroot"
+    assert project.git("status", "--porcelain") == "" and project.git("diff-files") == ""
+    undone = landing.undo()
+    assert undone.history[0].refs[0].state == "moved", undone.history
+    assert project.git("rev-parse", "--verify", "-q", "main", fails=True) == ""
+    assert (project.root / "a.txt").read_text() == "a\n" and (project.root / "b.txt").exists()
+    assert project.git("status", "--porcelain") == "?? a.txt\n?? b.txt"
+    project.close()
 
 
 def test_later_commits_of_the_branch_follow_too(project: GitProject, branch: Branch) -> None:
