@@ -39,6 +39,7 @@ class Walk:
         self.told: list[str] = []
         self.unnamed: list[str] = []
         self.heard: list[str] = []
+        self._last = ""
         self._session = session
 
     @classmethod
@@ -86,8 +87,9 @@ class Walk:
         heard: list[str] = await self.page.evaluate("window.heard.splice(0)")
         self.heard += heard
         said = [f"heard “{SEPARATE.join(heard)[:160]}”"] if heard else []
-        if done or said:
+        if done or said or focus != self._last:
             self.told.append("  ".join([f"{done or '(a moment later)':<34}", f"focus: {focus}", *said]))
+        self._last = focus
         return focus
 
     async def press(self, *keys: str, tell: bool = True) -> None:

@@ -70,6 +70,7 @@ export function placeOfRead({ row, turn }: Read, { rows, whole }: Omit<Shown, "f
 
 class Holder implements HeldPlace {
   shown: Shown = { rows: [], first: 0, whole: false };
+  onFound: () => void = () => undefined;
   onGone: () => void = () => undefined;
   readonly #parts: Parts;
   #held: Read | null;
@@ -117,6 +118,7 @@ class Holder implements HeldPlace {
       return;
     }
     if (at < 0) return;
+    this.onFound();
     const row = scroller.querySelector(`[data-item-index="${this.shown.first + at}"]`);
     if (!row) {
       if (this.#tries % PATIENCE === 0) this.#parts.list.current?.scrollToIndex({ index: at, align: "start", offset: this.#held.above });
@@ -135,11 +137,19 @@ class Holder implements HeldPlace {
   };
 }
 
-/** Hold `place` until the person moves the list; `onGone` is called when the conversation has no such place. */
-export function useHeldPlace(parts: Parts, place: Read | null, shown: Shown, onGone: () => void): HeldPlace {
+interface Told {
+  /** The place is here; it may have come after other rows. */
+  found: () => void;
+  /** The conversation has no such place. */
+  gone: () => void;
+}
+
+/** Hold `place` until the person moves the list. */
+export function useHeldPlace(parts: Parts, place: Read | null, shown: Shown, told: Told): HeldPlace {
   const [holder] = useState(() => new Holder(parts, place));
   holder.shown = shown;
-  holder.onGone = onGone;
+  holder.onFound = told.found;
+  holder.onGone = told.gone;
   useLayoutEffect(() => holder.look(), [holder, shown.rows, shown.whole]);
   useEffect(() => {
     const frame = parts.frame.current;

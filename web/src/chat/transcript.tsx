@@ -87,16 +87,19 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
   // Who comes back begins where it was left; an address may name a turn.
   const [begin] = useState(() => left ?? (kept === "live" ? named() : null));
   const [beginsAt] = useState(() => (begin ? (placeOfRead(begin, { rows, whole }) ?? -1) : -1));
-  // Only the person ends following: what grows below the edge by itself does not.
-  const follows = useRef(begin === null);
+  // Only the person ends following, and the place that they come back to: what grows below the edge by itself does not.
+  const follows = useRef(beginsAt < 0);
   const toEnd = (): void => list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER });
   const follow = (): void => {
     follows.current = true;
     toEnd();
   };
   const shown = { rows, first, whole };
-  const held = useHeldPlace({ frame, list }, begin, shown, follow);
-  keepAs(() => (follows.current || kept === "replay" ? null : (held.now() ?? readNow(frame.current, shown))));
+  const found = (): void => {
+    follows.current = false;
+  };
+  const held = useHeldPlace({ frame, list }, begin, shown, { found, gone: follow });
+  keepAs(() => (kept === "replay" ? null : (held.now() ?? (follows.current ? null : readNow(frame.current, shown)))));
   // Who says something wants to see it, and what is answered.
   const said = useRef(unsent.length);
   useEffect(() => {

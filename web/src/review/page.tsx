@@ -32,6 +32,8 @@ import { ChangeTree, inReviewOrder } from "./tree.tsx";
 import { useReview } from "./use_review.ts";
 import { useViewed } from "./viewed.ts";
 
+/** Where the focus goes from what is there no more. */
+const FOCUS = [".hunk-head.current", ".window-list"];
 const NOTHING: readonly ChangedFile[] = [];
 
 function Help({ onClose }: { onClose: () => void }) {
@@ -127,7 +129,7 @@ export default function ReviewPage({ id }: { id: string }) {
   }, [files]);
   const keys = useKeys({ files, choice: review.choice, onChoice: review.setChoice, show, onComment: commentAt, viewed, root });
   useAddressedPlace(files, keys.go);
-  useKeptFocus(root, review.files !== null);
+  useKeptFocus(root, review.files !== null, FOCUS);
   const isBeside = review.beside.include.length + review.beside.settings.length > 0;
   const drafts = comments.all.filter((comment) => !comment.sent);
   const send = async (): Promise<void> => {

@@ -181,7 +181,7 @@ export function ChangeTree({ files, choice, viewed, current, open, onChoice, onP
           <input className="input" type="search" aria-label={t.filterChanges} placeholder={t.filterChanges} value={query} onChange={(event) => setQuery(event.target.value)} />
         </div>
       )}
-      <Virtuoso ref={list} style={{ flex: 1 }} data={rows} computeItemKey={(_, row) => row.key} itemContent={(_, row) => draw(row)} />
+      <Virtuoso ref={list} role="group" aria-label={t.changedFiles} style={{ flex: 1 }} data={rows} computeItemKey={(_, row) => row.key} itemContent={(_, row) => draw(row)} />
     </aside>
   );
 }

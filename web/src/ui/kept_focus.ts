@@ -2,8 +2,8 @@
 
 import { useEffect, type RefObject } from "react";
 
-/** Keep the focus inside `root`, once that is `there`, when the element that has it goes away. */
-export function useKeptFocus(root: RefObject<HTMLElement | null>, there: boolean): void {
+/** Keep the focus inside `root`, once that is `there`, when the element that has it goes away: at the first of `places`. */
+export function useKeptFocus(root: RefObject<HTMLElement | null>, there: boolean, places: readonly string[]): void {
   useEffect(() => {
     const within = root.current;
     if (!within) return;
@@ -15,9 +15,9 @@ export function useKeptFocus(root: RefObject<HTMLElement | null>, there: boolean
     const watch = new MutationObserver(() => {
       const [had] = around;
       if (!had || had.isConnected || document.activeElement !== document.body) return;
-      const near = around.find((part) => part.isConnected);
-      const next = near?.closest<HTMLElement>("[tabindex='0']") ?? near?.querySelector<HTMLElement>("button:not(:disabled)") ?? within.querySelector<HTMLElement>("[tabindex='0']");
-      next?.focus({ preventScroll: true });
+      const near = around.find((part) => part.isConnected)?.closest<HTMLElement>("[tabindex='0']");
+      const next = places.map((one) => (near ?? within).querySelector<HTMLElement>(one)).find((one) => one !== null);
+      (next ?? near)?.focus({ preventScroll: true });
     });
     within.addEventListener("focusin", note);
     watch.observe(within, { childList: true, subtree: true });
@@ -25,5 +25,5 @@ export function useKeptFocus(root: RefObject<HTMLElement | null>, there: boolean
       within.removeEventListener("focusin", note);
       watch.disconnect();
     };
-  }, [root, there]);
+  }, [root, there, places]);
 }
