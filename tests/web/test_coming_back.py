@@ -1,13 +1,17 @@
-"""Back and forward find chat and review as they were left: the place that was read, the open file (UI-16, UI-26)."""
+"""Who comes back finds chat and review as they were left: the place that was read, the open file, the ticks (UI-16, UI-26).
+
+Neither the speed of the machine nor that of the network changes where they are found.
+"""
 
 import asyncio
+import re
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 from support.fake_models import FakeModels
 from support.live_server import LiveServer
 from support.patience import HANG_S, patience
-from support.web_actions import is_idle, log
+from support.web_actions import is_idle, log, say
 
 pytestmark = pytest.mark.timeout(patience(60))
 
@@ -73,10 +77,18 @@ async def wheel(page: Page, list_: str, by: int) -> None:
     )
 
 
+async def slowed(page: Page, times: int) -> None:
+    """Let the page's processor be so many times slower; 1 is its own speed."""
+    session = await page.context.new_cdp_session(page)
+    await session.send("Emulation.setCPUThrottlingRate", {"rate": times})
+    await session.detach()
+
+
+@pytest.mark.parametrize("slower", [1, 12])
 async def test_back_and_forward_find_the_place_that_was_read_and_the_open_file(
-    page: Page, server: LiveServer, fake: FakeModels
+    page: Page, server: LiveServer, fake: FakeModels, slower: int
 ) -> None:
-    """UI-16, UI-26, UI-33."""
+    """UI-16, UI-26, UI-33: on a machine that is twelve times slower, too."""
     conversation = await made(server, fake)
     await page.goto(f"/c/{conversation}")
     await is_idle(page)
@@ -88,6 +100,8 @@ async def test_back_and_forward_find_the_place_that_was_read_and_the_open_file(
     await panel.get_by_role("button", name="part03.txt").click()
     await expect(panel.get_by_role("heading", name="part03.txt")).to_be_visible()
     await wheel(page, "[data-virtuoso-scroller]", -2700)
+    chat_row, chat_top = await seen_top(page, "[data-virtuoso-scroller]", "[role=log] .prose p")
+    in_chat = f'[role=log] .prose p:text-is("{chat_row}")'
 
     # The review: some way down.
     await page.get_by_role("link", name="Changes").first.click()
@@ -97,8 +111,10 @@ async def test_back_and_forward_find_the_place_that_was_read_and_the_open_file(
     review_row, review_top = await seen_top(page, ".window-list", "article.file-diff")
     in_review = f'article.file-diff[aria-label="{review_row}"]'
 
+    await slowed(page, slower)
     await page.go_back()
     await is_idle(page)
+    await is_at(page, in_chat, chat_top)
     await expect(panel.get_by_role("heading", name="part03.txt")).to_be_visible()
 
     await page.go_forward()
@@ -109,3 +125,76 @@ async def test_back_and_forward_find_the_place_that_was_read_and_the_open_file(
     await is_idle(page)
     await expect(log(page).get_by_text("The last words.").last).to_be_in_viewport()
     await expect(panel).to_have_count(0)
+
+
+async def test_a_page_that_is_loaded_again_is_where_it_was_read(
+    page: Page, server: LiveServer, fake: FakeModels
+) -> None:
+    """UI-16, UI-26: place, open file and ticks are found, and whoever moves the list is not moved back."""
+    conversation = await made(server, fake)
+    await page.goto(f"/c/{conversation}")
+    await is_idle(page)
+    await page.get_by_role("button", name="Files", exact=True).click()
+    panel = page.get_by_role("complementary", name="Files")
+    await panel.get_by_role("button", name="part03.txt").click()
+    await expect(panel.get_by_role("heading", name="part03.txt")).to_be_visible()
+    await wheel(page, "[data-virtuoso-scroller]", -2700)
+    row, top = await seen_top(page, "[data-virtuoso-scroller]", "[role=log] .prose p")
+    in_chat = f'[role=log] .prose p:text-is("{row}")'
+
+    # What stands beside the chat takes its room only when it is there.
+    may_come = asyncio.Event()
+
+    async def late(route: Route) -> None:
+        await may_come.wait()
+        await route.continue_()
+
+    await page.route(re.compile(r"/assets/panel-"), late)
+    await page.reload()
+    await is_idle(page)
+    await expect(page.locator(in_chat)).to_be_visible()
+    may_come.set()
+    await expect(panel.get_by_role("heading", name="part03.txt")).to_be_visible()
+    await is_at(page, in_chat, top)
+
+    await wheel(page, "[data-virtuoso-scroller]", 400)
+    row, top = await seen_top(page, "[data-virtuoso-scroller]", "[role=log] .prose p")
+    await page.get_by_role("button", name="Files", exact=True).click()
+    await expect(panel).to_have_count(0)
+    in_chat = f'[role=log] .prose p:text-is("{row}")'
+    await page.reload()
+    await is_idle(page)
+    await expect(page.locator(in_chat)).to_be_visible()
+    await expect(panel).to_have_count(0)
+
+    # Who speaks sees it, wherever they read.
+    fake.script({"text": "Gladly."})
+    await say(page, "Thank you")
+    await expect(log(page).get_by_text("Gladly.")).to_be_in_viewport()
+
+
+async def test_the_ticks_of_a_review_outlive_it(page: Page, server: LiveServer, fake: FakeModels) -> None:
+    """UI-27, UI-88: back and forward, the way over the chat, and a reload leave chosen and seen as they were."""
+    conversation = await made(server, fake)
+    await page.goto(f"/c/{conversation}/diff")
+    summary = page.get_by_test_id("land-summary")
+    await expect(summary).to_contain_text("30 of 30 files")
+    await page.get_by_role("checkbox", name="Accept part01.txt").first.uncheck()
+    await page.get_by_role("checkbox", name="Viewed part00.txt").check()
+    await expect(summary).to_contain_text("29 of 30 files")
+
+    async def is_as_left() -> None:
+        await expect(summary).to_contain_text("29 of 30 files")
+        await expect(page.get_by_role("checkbox", name="Accept part01.txt").first).not_to_be_checked()
+        await expect(page.get_by_role("checkbox", name="Viewed part00.txt")).to_be_checked()
+
+    await page.get_by_role("link", name="To the chat").first.click()
+    await is_idle(page)
+    await page.go_back()
+    await is_as_left()
+    await page.go_forward()
+    await is_idle(page)
+    await page.get_by_role("link", name="Changes").first.click()
+    await is_as_left()
+    await page.reload()
+    await is_as_left()

@@ -124,3 +124,24 @@ async def test_files_dropped_on_a_new_chat_lie_on_its_branch_when_its_first_mess
     assert len((await server.http.get("/api/conversations")).json()) == 1
     await page.evaluate(DROP_ON_PAGE, ["more.txt", "tea\n"])
     await expect(box).to_have_value("@more.txt ")
+
+
+async def test_a_file_on_its_way_says_how_far_it_is_and_can_be_stopped(
+    page: Page, server: LiveServer
+) -> None:
+    """UI-33, UI-73: on a slow network, at the box it was dropped on."""
+    conversation = await server.conversation()
+    await page.goto(f"/c/{conversation}")
+    await is_idle(page)
+    session = await page.context.new_cdp_session(page)
+    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 40_000}
+    await session.send("Network.enable")
+    await session.send("Network.emulateNetworkConditions", slow)
+    await page.evaluate(DROP_ON_PAGE, ["large.txt", "word " * 200_000])
+    form = page.locator("form.composer")
+    await expect(form.get_by_text("large.txt")).to_be_visible()
+    await expect(form.get_by_role("progressbar", name="Uploading")).to_be_visible()
+    await form.get_by_role("button", name="Cancel").click()
+    await expect(page.get_by_text("The upload was cancelled.")).to_be_visible()
+    await expect(form.get_by_role("progressbar")).to_have_count(0)
+    await expect(page.get_by_label("Your message")).to_have_value("")

@@ -100,3 +100,53 @@ async def test_the_end_of_a_long_history_comes_first_and_reading_it_is_not_distu
     await expect(log(page).get_by_text("Begin, please.")).to_be_visible()
     shown = await log(page).inner_text()
     assert shown.count("Begin, please.") == 1 and shown.count("Part 0.") == 1
+
+
+async def test_who_comes_back_to_an_early_part_finds_it_however_late_it_comes(
+    page: Page, server: LiveServer, fake: FakeModels
+) -> None:
+    """UI-16: and who reads on meanwhile is not taken away from there."""
+    conversation = await long_conversation(server, fake)
+    may_come = asyncio.Event()
+    may_come.set()
+
+    async def lead(socket: WebSocketRoute) -> None:
+        await may_come.wait()
+        socket.connect_to_server()
+
+    await page.route_web_socket(re.compile(r"[?&]after=0(&|$)"), lead)
+    await page.goto(f"/dev/c/{conversation}")
+    await is_idle(page)
+    scroller = page.locator("[data-virtuoso-scroller]")
+    earlier = page.get_by_text("Earlier messages are being loaded")
+    await scroller.hover()
+    await page.mouse.wheel(0, -100)
+    await scroller.evaluate("list => { list.scrollTop = 0 }")
+    await expect(log(page).get_by_text("Begin, please.")).to_be_visible()
+    await scroller.evaluate("list => { list.scrollTop = 2000 }")
+    row, top = await at_rest(page)
+
+    may_come.clear()
+    await page.reload()
+    await is_idle(page)
+    await expect(log(page).get_by_text("All is done.")).to_be_visible()
+    may_come.set()
+    async with asyncio.timeout(HANG_S):
+        while abs((await at_rest(page, row))[1] - top) > 3:
+            await asyncio.sleep(0.1)
+
+    # Nobody who has gone elsewhere before the place came is taken there.
+    may_come.clear()
+    await page.reload()
+    await is_idle(page)
+    await expect(log(page).get_by_text("All is done.")).to_be_visible()
+    await scroller.hover()
+    await page.mouse.wheel(0, -600)
+    await expect(log(page).get_by_text("All is done.")).not_to_be_in_viewport()
+    now, here = await at_rest(page)
+    may_come.set()
+    await scroller.evaluate("list => { list.scrollTop -= 1 }")
+    await expect(earlier).to_have_count(0)
+    async with asyncio.timeout(HANG_S):
+        while abs((await at_rest(page, now))[1] - here) >= 60:
+            await asyncio.sleep(0.1)

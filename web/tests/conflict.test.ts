@@ -7,7 +7,8 @@ import { bothOf, carried, endsOf, lostLines, resultOf, takesOf, undecided } from
 import { hunkData } from "../src/state/hunks.ts";
 import { seenName, withMarks } from "../src/state/hidden_marks.ts";
 import { EXCERPT, longChanges } from "../src/state/long_lines.ts";
-import { changedFiles, firstChoice, keptChoice, landRequest, setAll } from "../src/state/review.ts";
+import { keptChoice } from "../src/state/kept_choice.ts";
+import { changedFiles, firstChoice, landRequest, setAll } from "../src/state/review.ts";
 
 const place = (kind: ConflictPlace["kind"], base: string, ours = base, theirs = base): ConflictPlace => ({ kind, lines: 1, cut: 0, base, ours, theirs });
 const places = [

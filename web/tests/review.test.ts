@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Diff, LandingPlan, WireHunk } from "../src/api/types.ts";
 import { gapsOf, hunkData, paired, withoutWhitespace } from "../src/state/hunks.ts";
+import { keptChoice, reviewed } from "../src/state/kept_choice.ts";
 import {
   changedFiles,
   firstChoice,
@@ -11,7 +12,6 @@ import {
   flagReason,
   gravestFirst,
   isLandedAlready,
-  keptChoice,
   landRequest,
   markReasons,
   movedSince,
@@ -104,6 +104,16 @@ test("a red file that changed since it was ticked must be looked at again", () =
   const ticked = { "/.github/workflows/ci.yml": "all" as const };
   const moved = changedFiles({ written: [written("/.github/workflows/ci.yml", [hunk("h8")], ["ci"])], deleted: [] }, plan);
   assert.deepEqual(keptChoice(ticked, files, moved), {});
+});
+
+test("a choice outlives the page, by what it was made for and no content of it (UI-27)", () => {
+  const ci = "/.github/workflows/ci.yml";
+  const choice = { [ci]: "all" as const, "/a.py": ["h2"] };
+  const left = JSON.parse(JSON.stringify(reviewed(files))) as ReturnType<typeof reviewed>;
+  assert.deepEqual(keptChoice(choice, left, files), choice);
+  assert.ok(!JSON.stringify(left).includes("+new"));
+  const moved = changedFiles({ written: [written("/a.py", [hunk("h2")]), written(ci, [hunk("h8")], ["ci"]), written("/b.py", [])], deleted: [] }, plan);
+  assert.deepEqual(keptChoice(choice, left, moved), { "/a.py": ["h2"], "/b.py": "all" });
 });
 
 test("held files are marked and chosen, conflicting ones are not chosen (D-5)", () => {

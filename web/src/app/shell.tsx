@@ -1,12 +1,13 @@
 /** The frame of every page: sidebar and main place; the sidebar is a sheet on narrow screens. */
 
-import { createContext, lazy, Suspense, useContext, useEffect, useState, type ReactNode } from "react";
+import { createContext, lazy, Suspense, useContext, useEffect, useRef, useState, type ReactNode } from "react";
 import { PanelLeft } from "lucide-react";
 import { useLocation } from "wouter";
 import { Sidebar } from "../sessions/sidebar.tsx";
 import { prefer, usePreferences } from "../state/preferences.ts";
 import { t } from "../text.ts";
 import { IconButton } from "../ui/kit.tsx";
+import { useArrival } from "./arrival.ts";
 import { useFace, useLinks } from "./place.tsx";
 
 const NewChat = lazy(() => import("../dev/new_chat.tsx"));
@@ -68,6 +69,8 @@ export function Shell({ children }: { children: ReactNode }) {
     else go(links.home);
   };
   const toggleSidebar = (): void => (narrow ? setSheet(!sheet) : prefer({ sidebar: !sidebar }));
+  const main = useRef<HTMLElement>(null);
+  useArrival(main, location, location === links.home);
   const current = /\/c\/([^/]+)/.exec(location)?.[1] ?? null;
   return (
     <Actions value={{ toggleSidebar, newChat }}>
@@ -80,7 +83,9 @@ export function Shell({ children }: { children: ReactNode }) {
         {narrow && sheet && (
           <button type="button" className="scrim narrow-only" aria-label={t.close} onClick={() => setSheet(false)} />
         )}
-        <main className="main">{children}</main>
+        <main ref={main} className="main">
+          {children}
+        </main>
       </div>
       {dialog && (
         <Suspense>

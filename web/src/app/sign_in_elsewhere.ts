@@ -1,6 +1,7 @@
 /** Sign-in over the tabs of one browser: the credential stays in each tab's own storage, and tabs hand it on (UI-38, UI-94). */
 
 import { token } from "../api/client.ts";
+import { forgetLeft } from "../ui/left.ts";
 
 type Said = { say: "who-is-in" } | { say: "in"; token: string } | { say: "out" };
 
@@ -20,6 +21,7 @@ export function shareSignIn(left: () => void): void {
     else if (data.say === "in" && !mine) heard(data.token);
     else if (data.say === "out" && mine) {
       token.clear();
+      forgetLeft();
       left();
     }
   };
@@ -40,8 +42,9 @@ export function handOn(): void {
   if (mine) say({ say: "in", token: mine });
 }
 
-/** Forget the credential here and in every other tab. */
+/** Forget the credential, and how pages were left, here and in every other tab. */
 export function signOut(): void {
   token.clear();
+  forgetLeft();
   say({ say: "out" });
 }

@@ -5,6 +5,7 @@ import { memo, useEffect, useRef, useState, type KeyboardEvent, type ReactNode }
 import type { InputKind } from "../api/frames.ts";
 import { useFace } from "../app/place.tsx";
 import { useMedia } from "../app/shell.tsx";
+import { TransferRow, type ShowTransfer, type Transfer } from "../files/transfer.tsx";
 import { mentionOf } from "../state/mentions.ts";
 import { drafts, prefer, usePreferences } from "../state/preferences.ts";
 import { t } from "../text.ts";
@@ -26,7 +27,7 @@ interface ComposerProps {
   onSend: (kind: InputKind, text: string) => Promise<void> | void;
   onStop?: () => void;
   /** Takes files to the branch; their paths are then named in the message. */
-  onFiles?: (files: File[]) => Promise<readonly string[]>;
+  onFiles?: (files: File[], show: ShowTransfer) => Promise<readonly string[]>;
   /** Shown over the box: messages that wait. */
   above?: ReactNode;
   /** Below the box: what the next turn runs on. */
@@ -86,6 +87,7 @@ export const Composer = memo(function Composer({ place, conversation = null, bus
   const [text, setText] = useState(() => drafts.get(place));
   const area = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
+  const [transfer, setTransfer] = useState<Transfer | null>(null);
   const mentions = useMentions({ conversation, area, text, onText: setText });
   // Another tab may write to the same draft: only what was typed here is kept from here.
   const kept = useRef(text);
@@ -126,7 +128,7 @@ export const Composer = memo(function Composer({ place, conversation = null, bus
   };
   const attach = async (files: File[]): Promise<void> => {
     if (!onFiles || files.length === 0) return;
-    const names = await onFiles(files.map(named));
+    const names = await onFiles(files.map(named), setTransfer);
     if (names.length === 0) return;
     setText((now) => `${now && !/\s$/.test(now) ? `${now} ` : now}${names.map((path) => mentionOf(path.replace(/^\//, ""))).join(" ")} `);
     area.current?.focus();
@@ -151,6 +153,7 @@ export const Composer = memo(function Composer({ place, conversation = null, bus
       }}
     >
       {above}
+      {transfer && <TransferRow transfer={transfer} />}
       <MentionMenu mentions={mentions} />
       <div className="composer-box">
         {onFiles ? (

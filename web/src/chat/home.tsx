@@ -3,11 +3,12 @@
 import { MessagesSquare } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import { Link, useLocation } from "wouter";
-import { api, ApiError, upload } from "../api/client.ts";
+import { api, ApiError } from "../api/client.ts";
 import { base } from "../api/place.ts";
 import type { ConversationRow } from "../api/types.ts";
 import { useFace, useLinks } from "../app/place.tsx";
 import { SidebarButton, useShell } from "../app/shell.tsx";
+import { transferred, type ShowTransfer } from "../files/transfer.tsx";
 import { inOrder, refreshSessions, stateOf, useSessions } from "../sessions/list.ts";
 import { liveConversation } from "../state/live.ts";
 import { useMay } from "../state/me.ts";
@@ -57,11 +58,11 @@ function Welcome() {
     setChat(id);
     drafts.set(NEW_CHAT, id);
   };
-  const attach = async (files: File[]): Promise<string[]> => {
+  const attach = async (files: File[], show: ShowTransfer): Promise<readonly string[]> => {
     try {
       const into = await chatFor(chat, model);
       keep(into);
-      return await upload(files, "", into, () => undefined).done;
+      return await transferred(files, "", into, show);
     } catch (error) {
       complain(error);
       return [];

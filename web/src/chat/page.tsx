@@ -3,11 +3,12 @@
 import { CloudOff, FileQuestion, ListTodo, LoaderCircle, MessagesSquare, X } from "lucide-react";
 import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
-import { api, upload } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import type { InputKind } from "../api/frames.ts";
 import type { Connection } from "../api/socket.ts";
 import { useFace, useLinks } from "../app/place.tsx";
 import { SidebarButton } from "../app/shell.tsx";
+import { transferred, type ShowTransfer } from "../files/transfer.tsx";
 import { refreshSessions } from "../sessions/list.ts";
 import { fromFirstWhole, isBusy } from "../state/conversation.ts";
 import type { ConversationState, Flags } from "../state/entries.ts";
@@ -98,7 +99,7 @@ interface OwnActions {
   stop: () => void;
   toggle: (flag: keyof Flags, enabled: boolean) => void;
   pick: (name: string) => void;
-  attach: (files: File[]) => Promise<readonly string[]>;
+  attach: (files: File[], show: ShowTransfer) => Promise<readonly string[]>;
 }
 
 /** What the head and the box do: the same functions at each word of an answer, so that neither is drawn again. */
@@ -118,15 +119,10 @@ function useOwnActions(id: string, setModel: (name: string | null) => void): Own
           complain(error);
         });
       },
-      attach: async (files) => {
-        try {
-          const paths = await upload(files, "", id, () => undefined).done;
-          toast(t.uploaded(paths.length));
-          return paths;
-        } catch (error) {
-          complain(error);
-          return [];
-        }
+      attach: async (files, show) => {
+        const paths = await transferred(files, "", id, show);
+        if (paths.length > 0) toast(t.uploaded(paths.length));
+        return paths;
       },
     }),
     [id, setModel],

@@ -10,7 +10,8 @@ import { t } from "../text.ts";
 import { hashNow } from "../ui/browser.ts";
 import { useLeft } from "../ui/left.ts";
 import { RowView, type EntryActions } from "./entries.tsx";
-import { rowOfTurn, rowsOf, type Row } from "./rows.ts";
+import { placeOfRead, readNow, useHeldPlace, type Read } from "./held_place.ts";
+import { rowsOf, type Row } from "./rows.ts";
 
 interface TranscriptProps {
   entries: readonly Entry[];
@@ -22,12 +23,6 @@ interface TranscriptProps {
   offline: boolean;
   actions: EntryActions;
   foot: ReactNode;
-}
-
-/** The row that was read when the page was left, and how far it had gone above the edge. */
-interface Read {
-  row: string;
-  above: number;
 }
 
 interface FootContext {
@@ -75,16 +70,10 @@ function useFirst(rows: readonly Row[]): number {
   return useMemo(() => FIRST - Math.max(rows.findIndex((row) => row.key === anchor.current), 0), [rows]);
 }
 
-/** Return the first row that is seen, null where nothing is. */
-function readNow(frame: HTMLElement | null, rows: readonly Row[], first: number): Read | null {
-  const edge = frame?.getBoundingClientRect();
-  if (!frame || !edge?.height) return null; // another page is shown already
-  for (const element of frame.querySelectorAll<HTMLElement>("[data-item-index]")) {
-    const { top, bottom } = element.getBoundingClientRect();
-    const row = rows[Number(element.dataset["itemIndex"]) - first];
-    if (row && bottom > edge.top) return { row: row.key, above: Math.round(edge.top - top) };
-  }
-  return null;
+/** Return the place that the address names, `#t_…`: the first row of a turn. */
+function named(): Read | null {
+  const turn = hashNow();
+  return turn.startsWith("t_") ? { row: "", turn, above: 0 } : null;
 }
 
 export function Transcript({ entries, whole, kept, unsent, offline, actions, foot }: TranscriptProps) {
@@ -93,39 +82,50 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
   const first = useFirst(rows);
   const list = useRef<VirtuosoHandle>(null);
   const [atEnd, setAtEnd] = useState(true);
-  // Only the person ends following: what grows below the edge by itself does not.
-  // An address that names a turn begins there: `#t_…`.
-  // Who comes back begins where it was left.
   const frame = useRef<HTMLDivElement>(null);
   const [left, keepAs] = useLeft<Read>(kept);
-  const isMoved = useRef(left === null);
-  const begin = useRef(left ? rows.findIndex((row) => row.key === left.row) : rowOfTurn(rows, hashNow()));
-  const follows = useRef(begin.current < 0 && left === null);
-  keepAs(() => (follows.current || kept === "replay" ? null : readNow(frame.current, rows, first)));
+  // Who comes back begins where it was left; an address may name a turn.
+  const [begin] = useState(() => left ?? (kept === "live" ? named() : null));
+  const [beginsAt] = useState(() => (begin ? (placeOfRead(begin, { rows, whole }) ?? -1) : -1));
+  // Only the person ends following, and the place that they come back to: what grows below the edge by itself does not.
+  const follows = useRef(beginsAt < 0);
   const toEnd = (): void => list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER });
-  // What was read may come later than the first rows: the list begins anew, there.
-  const [late, setLate] = useState(-1);
+  const follow = (): void => {
+    follows.current = true;
+    toEnd();
+  };
+  const shown = { rows, first, whole };
+  const found = (): void => {
+    follows.current = false;
+  };
+  const held = useHeldPlace({ frame, list }, begin, shown, { found, gone: follow });
+  keepAs(() => (kept === "replay" ? null : (held.now() ?? (follows.current ? null : readNow(frame.current, shown)))));
+  // Who says something wants to see it, and what is answered.
+  const said = useRef(unsent.length);
   useEffect(() => {
-    if (begin.current >= 0 || left === null || isMoved.current) return;
-    begin.current = rows.findIndex((row) => row.key === left.row);
-    setLate(begin.current);
-  }, [rows, left]);
+    const isMore = unsent.length > said.current;
+    said.current = unsent.length;
+    if (!isMore) return;
+    held.free();
+    follow();
+  }, [unsent.length]);
   // What comes below later (tasks, a longer box, a keyboard) takes room from the end that is read.
   useEffect(() => {
     if (!frame.current) return;
     const resized = new ResizeObserver(() => {
       if (follows.current) toEnd();
+      held.look();
     });
     resized.observe(frame.current);
     return () => resized.disconnect();
-  }, []);
+  }, [held]);
   return (
     <div
       ref={frame}
       className="transcript"
       data-testid="transcript"
       onWheel={(event) => {
-        isMoved.current = true;
+        held.free();
         if (event.deltaY < 0) follows.current = false;
       }}
       onClick={(event) => {
@@ -133,21 +133,23 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
         if (event.target instanceof Element && event.target.closest("summary")) follows.current = false;
       }}
       onTouchMove={() => {
-        isMoved.current = true;
+        held.free();
         follows.current = false;
       }}
       onPointerDown={(event) => {
         // The scroll bar: a press beside the content.
-        isMoved.current = true;
+        held.free();
         if (event.target instanceof HTMLElement && event.target.dataset["virtuosoScroller"]) follows.current = false;
       }}
       onKeyDown={(event) => {
-        isMoved.current = true;
+        held.free();
         if (["ArrowUp", "PageUp", "Home"].includes(event.key)) follows.current = false;
+      }}
+      onFocus={(event) => {
+        if (!(event.target instanceof HTMLElement && event.target.dataset["virtuosoScroller"])) held.free();
       }}
     >
       <Virtuoso<Row, FootContext>
-        key={late}
         ref={list}
         style={{ height: "100%" }}
         data={rows as Row[]}
@@ -156,16 +158,17 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
         computeItemKey={(_, row) => row.key}
         itemContent={(_, row) => <RowView row={row} actions={actions} />}
         components={parts}
-        initialTopMostItemIndex={begin.current < 0 ? { index: Math.max(rows.length - 1, 0), align: "end" } : { index: begin.current, align: "start", offset: left?.above ?? 0 }}
+        initialTopMostItemIndex={beginsAt < 0 ? { index: Math.max(rows.length - 1, 0), align: "end" } : { index: beginsAt, align: "start", offset: begin?.above ?? 0 }}
         alignToBottom={false}
         followOutput={() => (follows.current ? "auto" : false)}
         totalListHeightChanged={() => {
           if (follows.current) toEnd();
+          held.look();
         }}
         atBottomThreshold={60}
         atBottomStateChange={(bottom) => {
           // A list that is not laid out yet is at its end, too.
-          if (bottom && isMoved.current) follows.current = true;
+          if (bottom && !held.now()) follows.current = true;
           setAtEnd(bottom);
         }}
         increaseViewportBy={{ top: 600, bottom: 600 }}
@@ -179,9 +182,8 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
           type="button"
           className="button to-bottom"
           onClick={() => {
-            isMoved.current = true;
-            follows.current = true;
-            toEnd();
+            held.free();
+            follow();
           }}
         >
           <ArrowDown size={15} aria-hidden="true" />

@@ -3,7 +3,7 @@
 import { ArrowLeft, ChevronDown, ChevronRight, Download, File as FileIcon, FileCode, FileImage, FileText, Upload, X } from "lucide-react";
 import { useCallback, useEffect, useMemo, useRef, useState, type CSSProperties } from "react";
 import { Virtuoso } from "react-virtuoso";
-import { api, ApiError, upload } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import type { FileListRow, FileText as FileContent } from "../api/types.ts";
 import { isImage } from "../state/diff_rows.ts";
 import { browseRows, type BrowseRow } from "../state/file_tree.ts";
@@ -18,6 +18,7 @@ import { Markdown } from "../ui/markdown.tsx";
 import type { FilePlace } from "../ui/places.ts";
 import { complain, toast } from "../ui/toasts.tsx";
 import { BranchImage } from "./image.tsx";
+import { TransferRow, transferred, type Transfer } from "./transfer.tsx";
 
 function iconOf(path: string): typeof FileIcon {
   if (isImage(path)) return FileImage;
@@ -139,12 +140,6 @@ function FileRow({ row: { file, name, depth }, onPick }: { row: Extract<BrowseRo
   );
 }
 
-interface Transfer {
-  name: string;
-  share: number;
-  cancel: () => void;
-}
-
 interface FilePanelProps {
   conversation: string;
   version: number;
@@ -179,18 +174,10 @@ export default function FilePanel({ conversation, version, at = null, place = nu
   const shown = useMemo(() => browseRows(rows ?? [], query, turned), [rows, query, turned]);
   const send = async (files: readonly File[]): Promise<void> => {
     if (files.length === 0) return;
-    const name = files.length === 1 ? (files[0]?.name ?? "") : t.manyFiles(files.length);
-    const { done, cancel } = upload(files, folder, conversation, (share) => setTransfer({ name, share, cancel }));
-    setTransfer({ name, share: 0, cancel });
-    try {
-      toast(t.uploaded((await done).length));
-      load();
-    } catch (error) {
-      if (error instanceof ApiError && error.code === "cancelled") toast(error.message);
-      else complain(error);
-    } finally {
-      setTransfer(null);
-    }
+    const paths = await transferred(files, folder, conversation, setTransfer);
+    if (paths.length === 0) return;
+    toast(t.uploaded(paths.length));
+    load();
   };
   return (
     <aside
@@ -234,15 +221,7 @@ export default function FilePanel({ conversation, version, at = null, place = nu
             <input className="input" type="search" aria-label={t.filterFiles} placeholder={t.filterFiles} value={query} onChange={(event) => setQuery(event.target.value)} />
             {at === null && <input className="input" aria-label={t.targetFolder} placeholder={t.targetFolder} value={folder} onChange={(event) => setFolder(event.target.value)} />}
           </div>
-          {transfer && (
-            <div className="uploading" role="status">
-              <span className="clip">{transfer.name}</span>
-              <progress max={1} value={transfer.share} aria-label={t.uploading} />
-              <button type="button" className="button small" onClick={transfer.cancel}>
-                {t.cancel}
-              </button>
-            </div>
-          )}
+          {transfer && <TransferRow transfer={transfer} />}
           {at !== null && <p className="panel-note">{t.filesAtTurn}</p>}
           {problem && <Problem>{problem}</Problem>}
           {rows === null && !problem && <Loading label={t.loading} />}

@@ -108,9 +108,8 @@ function GapRow({ gap, left, up, down, onOpen }: Extract<DiffRow, { kind: "gap" 
 
 export function DiffList(props: DiffListProps) {
   const { conversation, files, known, contents, choice, onChoice, comments, view, ignoreSpace, place, form, onForm, handle, onDecide, viewed } = props;
-  const [left, keepAs] = useLeft<[string, FileShape][]>("shapes");
-  const [shapes, setShapes] = useState<ReadonlyMap<string, FileShape>>(() => new Map(left));
-  keepAs(() => [...shapes].slice(-MOST_LEFT));
+  const [left, keepAs] = useLeft<{ shapes: [string, FileShape][]; seen: string }>("shapes");
+  const [shapes, setShapes] = useState<ReadonlyMap<string, FileShape>>(() => new Map(left?.shapes));
   const plain = useRows(files, known, shapes, view, ignoreSpace);
   const said = useMemo(() => byFile(comments.all, files), [comments.all, files]);
   const reshape = useCallback((path: string, change: (old: FileShape) => Partial<FileShape>): void => {
@@ -131,7 +130,8 @@ export function DiffList(props: DiffListProps) {
   );
   // What was seen is folded, and opens again once it is something else.
   const seen = files.filter(viewed.has).map((file) => file.path).join("\n");
-  const before = useRef("");
+  const before = useRef(left?.seen ?? "");
+  keepAs(() => ({ shapes: [...shapes].slice(-MOST_LEFT), seen: before.current }));
   useEffect(() => {
     const [old, now] = [new Set(before.current.split("\n")), new Set(seen.split("\n"))];
     before.current = seen;
@@ -224,7 +224,7 @@ export function DiffList(props: DiffListProps) {
         const isOpen = !shapes.get(file.path)?.shut;
         const mine = said.get(file.path);
         return (
-          <article className={`file-diff ${isOpen ? "open" : ""} ${file.isRed ? "red" : ""} ${place?.path === file.path ? "current" : ""}`} aria-label={file.path.slice(1)} data-path={file.path}>
+          <article className={`file-diff ${isOpen ? "open" : ""} ${file.isRed ? "red" : ""} ${place?.path === file.path ? "current" : ""}`} aria-label={file.path.slice(1)} data-path={file.path} tabIndex={-1}>
             {head(
               <FileHead
                 file={file}

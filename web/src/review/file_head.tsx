@@ -1,11 +1,15 @@
 /** What stands over a file's lines: name, counts, mark, reasons for the red lane, heads of hunks (UI-26 … UI-28). */
 
-import { ChevronDown, ChevronRight, Eye, MessageSquarePlus, ShieldAlert, TriangleAlert } from "lucide-react";
+import { ChevronDown, ChevronRight, Copy, Eye, MessageSquarePlus, ShieldAlert, TriangleAlert } from "lucide-react";
 import { useFace } from "../app/place.tsx";
 import type { ReviewHunk } from "../state/hunks.ts";
 import { flagDetail, flagReason, hunkChosen, setHunk, type ChangedFile, type Choice } from "../state/review.ts";
 import { seenName } from "../state/hidden_marks.ts";
 import { t } from "../text.ts";
+import { copyText } from "../ui/browser.ts";
+import { IconButton } from "../ui/kit.tsx";
+import { complain, toast } from "../ui/toasts.tsx";
+import { placeWords } from "./keys.ts";
 import { Counts, FileMark } from "./tree.tsx";
 
 interface HeadProps {
@@ -62,10 +66,15 @@ export function FileHead({ file, open, comments, choice, onOpen, onChoice, viewe
         </span>
         <Facts file={file} />
       </h2>
+      {face === "dev" && (
+        <span className="wide-only">
+          <IconButton icon={Copy} size={14} className="plain small" label={t.copyPath} onClick={() => void copyText(file.path.slice(1)).then(() => toast(t.copied), complain)} />
+        </span>
+      )}
       {comments > 0 && <span className="badge">{t.commentCount(comments)}</span>}
       {file.kind !== "delete" && <Counts file={file} />}
       <label className="check viewed" title={t.viewedHint}>
-        <input type="checkbox" checked={viewed} aria-label={t.viewedFile(file.path.slice(1))} onChange={() => onViewed(!viewed)} />
+        <input type="checkbox" checked={viewed} aria-label={t.viewedFile(seenName(file.path.slice(1)))} onChange={() => onViewed(!viewed)} />
         <Eye size={16} aria-hidden="true" />
         <span>{t.viewed}</span>
       </label>
@@ -124,7 +133,7 @@ interface HunkHeadProps {
 export function HunkHead({ hunk, file, choice, current, onChoice, onComment }: HunkHeadProps) {
   const on = hunkChosen(choice, file.path, hunk.id);
   return (
-    <div className={`hunk-head ${current ? "current" : ""} ${on ? "" : "off"}`} data-hunk={hunk.id}>
+    <div className={`hunk-head ${current ? "current" : ""} ${on ? "" : "off"}`} data-hunk={hunk.id} tabIndex={-1} role="group" aria-label={placeWords(file, { path: file.path, hunk: hunk.id }, choice)}>
       <span className="grow clip">{useFace() === "dev" ? hunk.heading : t.linesFrom(hunk.newStart, hunk.newLines)}</span>
       <button type="button" className="button small plain icon" aria-label={t.commentHunk} title={t.commentHunk} onClick={onComment}>
         <MessageSquarePlus size={14} aria-hidden="true" />

@@ -14,6 +14,7 @@ import type { ChangedFile } from "../state/review.ts";
 import { t } from "../text.ts";
 import { Dialog, Empty, IconButton, Loading, Problem } from "../ui/kit.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
+import { useKeptFocus } from "../ui/kept_focus.ts";
 import { useLeft } from "../ui/left.ts";
 import type { ListHandle } from "../ui/window_list.tsx";
 import { LostComments, typedIn } from "./comment_box.tsx";
@@ -31,6 +32,8 @@ import { ChangeTree, inReviewOrder } from "./tree.tsx";
 import { useReview } from "./use_review.ts";
 import { useViewed } from "./viewed.ts";
 
+/** Where the focus goes from what is there no more. */
+const FOCUS = [".hunk-head.current", ".window-list"];
 const NOTHING: readonly ChangedFile[] = [];
 
 function Help({ onClose }: { onClose: () => void }) {
@@ -100,6 +103,7 @@ export default function ReviewPage({ id }: { id: string }) {
   const [form, setForm] = useState<Form | null>(null);
   const [deciding, setDeciding] = useState<Refused | null>(null);
   const list = useRef<ListHandle>(null);
+  const root = useRef<HTMLDivElement>(null);
   const { files, known, contents } = useFiles(id, review.files);
   const show = useCallback((place: Place): void => {
     requestAnimationFrame(() => list.current?.show(place.path, place.hunk ? `hunk:${place.hunk}` : null));
@@ -123,8 +127,9 @@ export default function ReviewPage({ id }: { id: string }) {
     }
     setForm(now);
   }, [files]);
-  const keys = useKeys({ files, choice: review.choice, onChoice: review.setChoice, show, onComment: commentAt });
+  const keys = useKeys({ files, choice: review.choice, onChoice: review.setChoice, show, onComment: commentAt, viewed, root });
   useAddressedPlace(files, keys.go);
+  useKeptFocus(root, review.files !== null, FOCUS);
   const isBeside = review.beside.include.length + review.beside.settings.length > 0;
   const drafts = comments.all.filter((comment) => !comment.sent);
   const send = async (): Promise<void> => {
@@ -165,11 +170,12 @@ export default function ReviewPage({ id }: { id: string }) {
       {review.problem && <Problem>{review.problem}</Problem>}
       {review.files === null && !review.problem && <Loading label={t.loading} />}
       {review.files !== null && (
-        <div className="review">
+        <div ref={root} className="review">
           {files.length > 0 && (
             <ChangeTree
               files={files}
               choice={review.choice}
+              viewed={viewed}
               current={keys.place?.path ?? null}
               open={tree}
               onChoice={review.setChoice}
@@ -233,6 +239,9 @@ export default function ReviewPage({ id }: { id: string }) {
           }}
         />
       )}
+      <div className="hidden" aria-live="polite" data-testid="said">
+        {keys.said}
+      </div>
       {keys.help && <Help onClose={() => keys.setHelp(false)} />}
     </>
   );

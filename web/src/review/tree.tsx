@@ -1,6 +1,6 @@
 /** The tree of changed files: counts, marks, the red lane apart (UI-26, UI-28). Virtualised for thousands. */
 
-import { ChevronDown, ChevronRight, ShieldAlert, X } from "lucide-react";
+import { ChevronDown, ChevronRight, Eye, ShieldAlert, X } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { Virtuoso, type VirtuosoHandle } from "react-virtuoso";
 import { fileMark, flagReason, isByItself, setAll, setFile, type ChangedFile, type Choice } from "../state/review.ts";
@@ -8,6 +8,7 @@ import { thousands } from "../state/words.ts";
 import { seenName } from "../state/hidden_marks.ts";
 import { t } from "../text.ts";
 import { IconButton } from "../ui/kit.tsx";
+import type { Viewed } from "./viewed.ts";
 
 export type TreeRow =
   | { kind: "directory"; key: string; name: string; count: number }
@@ -81,6 +82,7 @@ export function FileMark({ file, choice, onChoice, word }: MarkProps & { word?: 
 interface TreeProps {
   files: readonly ChangedFile[];
   choice: Choice;
+  viewed: Viewed;
   current: string | null;
   open: boolean;
   onChoice: (choice: Choice) => void;
@@ -88,7 +90,7 @@ interface TreeProps {
   onClose: () => void;
 }
 
-export function ChangeTree({ files, choice, current, open, onChoice, onPick, onClose }: TreeProps) {
+export function ChangeTree({ files, choice, viewed, current, open, onChoice, onPick, onClose }: TreeProps) {
   const [query, setQuery] = useState("");
   const [shut, setShut] = useState<ReadonlySet<string>>(new Set());
   const list = useRef<VirtuosoHandle>(null);
@@ -133,11 +135,16 @@ export function ChangeTree({ files, choice, current, open, onChoice, onPick, onC
     }
     const { file } = row;
     return (
-      <div className={`tree-row ${file.directory ? "inner" : ""} ${file.path === current ? "current" : ""}`}>
+      <div className={`tree-row ${file.directory ? "inner" : ""} ${viewed.has(file) ? "seen" : ""} ${file.path === current ? "current" : ""}`}>
         <FileMark file={file} choice={choice} onChoice={onChoice} />
         <button type="button" className={`name ${file.kind === "delete" ? "gone" : ""}`} title={file.path} aria-current={file.path === current || undefined} onClick={() => onPick(file.path)}>
           {seenName(file.name)}
         </button>
+        {viewed.has(file) && (
+          <span title={t.viewed}>
+            <Eye size={13} aria-label={t.viewed} />
+          </span>
+        )}
         {file.isMarked && (
           <span title={file.flags.map(flagReason).join(" ")}>
             <ShieldAlert size={13} aria-label={t.marked} />
@@ -174,7 +181,7 @@ export function ChangeTree({ files, choice, current, open, onChoice, onPick, onC
           <input className="input" type="search" aria-label={t.filterChanges} placeholder={t.filterChanges} value={query} onChange={(event) => setQuery(event.target.value)} />
         </div>
       )}
-      <Virtuoso ref={list} style={{ flex: 1 }} data={rows} computeItemKey={(_, row) => row.key} itemContent={(_, row) => draw(row)} />
+      <Virtuoso ref={list} role="group" aria-label={t.changedFiles} style={{ flex: 1 }} data={rows} computeItemKey={(_, row) => row.key} itemContent={(_, row) => draw(row)} />
     </aside>
   );
 }

@@ -3,11 +3,11 @@
 import { useCallback, useEffect, useMemo, useRef, useState, type RefObject } from "react";
 import { api, ApiError } from "../api/client.ts";
 import type { Conflict, FoldedRow, GitRepository, Landing, LandingPlan, Refused, Taken } from "../api/types.ts";
+import { keptChoice, reviewed, type Reviewed } from "../state/kept_choice.ts";
 import {
   changedFiles,
   firstChoice,
   keptBeside,
-  keptChoice,
   landRequest,
   movedSince,
   isLandedAlready,
@@ -17,6 +17,7 @@ import {
   type Choice,
 } from "../state/review.ts";
 import { t } from "../text.ts";
+import { useLeft } from "../ui/left.ts";
 import { complain, toast } from "../ui/toasts.tsx";
 
 /** More paths than this are not asked about one by one before a landing: an address has an end. */
@@ -69,6 +70,14 @@ export interface Review {
   leaveOut: (path: string) => void;
 }
 
+/** What was chosen, and for what; who comes back finds it, by whatever way. */
+interface Chosen {
+  choice: Choice;
+  files: readonly Reviewed[];
+  beside: Beside;
+  commit: CommitChoice;
+}
+
 interface Loaded {
   files: readonly ChangedFile[];
   plan: LandingPlan;
@@ -111,9 +120,10 @@ function useDrift(conversation: string, loaded: RefObject<Loaded | null>, load: 
 
 export function useReview(conversation: string, version: number): Review {
   const [loaded, setLoaded] = useState<Loaded | null>(null);
-  const [choice, setChoice] = useState<Choice>({});
-  const [beside, setBeside] = useState<Beside>(NOTHING_BESIDE);
-  const [commit, setCommit] = useState<CommitChoice>(NO_COMMIT);
+  const [left, keepAs] = useLeft<Chosen>("chosen", `review ${conversation}`);
+  const [choice, setChoice] = useState<Choice>(left?.choice ?? {});
+  const [beside, setBeside] = useState<Beside>(left?.beside ?? NOTHING_BESIDE);
+  const [commit, setCommit] = useState<CommitChoice>(left?.commit ?? NO_COMMIT);
   const [problem, setProblem] = useState<string | null>(null);
   const [moved, setMoved] = useState<readonly string[]>([]);
   const [refused, setRefused] = useState<readonly Refused[]>([]);
@@ -122,6 +132,7 @@ export function useReview(conversation: string, version: number): Review {
   /** A landing was asked for whose answer never came. */
   const [answerLost, setAnswerLost] = useState(false);
   const before = useRef<Loaded | null>(null);
+  keepAs(() => (before.current ? { choice, files: reviewed(before.current.files), beside, commit } : left));
 
   const load = useCallback(async (): Promise<void> => {
     try {
@@ -135,11 +146,12 @@ export function useReview(conversation: string, version: number): Review {
       before.current = { files, plan, git: diff.git ?? [], folded: diff.folded ?? [], said };
       setLoaded(before.current);
       setBeside((now) => keptBeside(now, diff));
-      setChoice((now) => (old ? keptChoice(now, old.files, files) : firstChoice(files)));
+      const looked = old?.files ?? left?.files;
+      setChoice((now) => (looked ? keptChoice(now, looked, files) : firstChoice(files)));
     } catch (error) {
       setProblem(error instanceof Error ? error.message : String(error));
     }
-  }, [conversation]);
+  }, [conversation, left]);
   useEffect(() => void load(), [load, version]);
   useDrift(conversation, before, load);
 

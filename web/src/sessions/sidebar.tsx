@@ -6,6 +6,7 @@ import { Link, useLocation } from "wouter";
 import { api } from "../api/client.ts";
 import { base } from "../api/place.ts";
 import type { ConversationRow } from "../api/types.ts";
+import { titleWaits } from "../app/arrival.ts";
 import { useFace, useLinks } from "../app/place.tsx";
 import { useMay } from "../state/me.ts";
 import { usePreferences } from "../state/preferences.ts";
@@ -113,7 +114,7 @@ function useAttention(rows: readonly ConversationRow[] | null): void {
   const waiting = (rows ?? []).filter((row) => stateOf(row) === "waiting");
   const names = waiting.map((row) => row.id).join();
   useEffect(() => {
-    document.title = waiting.length > 0 ? `(${waiting.length}) Bowerbird` : "Bowerbird";
+    titleWaits(waiting.length);
     if (!names || !notify || push || !document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
     new Notification(t.needsYou, { body: waiting[0]?.title ?? t.untitled, tag: names });
     // Only who waits matters, not each new list.

@@ -216,43 +216,6 @@ export function firstChoice(files: readonly ChangedFile[]): Choice {
   return Object.fromEntries(ordinary.map((file) => [file.path, "all" as const]));
 }
 
-/** Return the choice for files that changed under it: marks on what is still there stay (UI-30). */
-export function keptChoice(choice: Choice, before: readonly ChangedFile[], after: readonly ChangedFile[]): Choice {
-  const known = new Map(before.map((file) => [file.path, file]));
-  const first = firstChoice(after);
-  const kept: Record<string, "all" | readonly string[]> = {};
-  for (const file of after) {
-    const old = known.get(file.path);
-    if (!old) {
-      const fresh = first[file.path];
-      if (fresh) kept[file.path] = fresh;
-      continue;
-    }
-    const chosen = choice[file.path];
-    if (chosen === undefined) continue;
-    // It cannot land without a decision any more: ticked, it would keep all the others from landing.
-    if (file.drift === "conflict" && old.drift !== "conflict") continue;
-    if (chosen === "all") {
-      // What was ticked by itself and changed since must be looked at again.
-      if (!isByItself(file) || sameContent(old, file)) kept[file.path] = "all";
-      continue;
-    }
-    if (file.hunks === null) {
-      kept[file.path] = chosen; // not loaded yet: the landing judges ids that are gone
-      continue;
-    }
-    const there = new Set(file.hunks.map((hunk) => hunk.id));
-    const left = chosen.filter((id) => there.has(id));
-    if (left.length > 0) kept[file.path] = left;
-  }
-  return kept;
-}
-
-function sameContent(a: ChangedFile, b: ChangedFile): boolean {
-  const ids = (file: ChangedFile): string => (file.hunks ?? []).map((hunk) => hunk.id).join();
-  return a.version === b.version && a.kind === b.kind && a.size === b.size && a.mode === b.mode && ids(a) === ids(b);
-}
-
 export function fileMark(choice: Choice, file: ChangedFile): "all" | "some" | "none" {
   const chosen = choice[file.path];
   if (chosen === undefined) return "none";
