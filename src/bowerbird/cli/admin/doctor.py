@@ -96,6 +96,7 @@ async def _all_checks(loaded: "Loaded", *, online: bool) -> list[Check]:
         "hooks": lambda: _hooks(loaded),
         "python tool": _python,
         "search": _search,
+        "extras": lambda: _extras(loaded),
         "model": lambda: _model(loaded, online=online),
         "embedded model": lambda: _embedded(loaded, data_dir),
         "port": lambda: _port(loaded),
@@ -247,6 +248,28 @@ async def _search() -> list[Check]:
     if found is not None:
         return [Check("search", "ok", found)]
     return [Check("search", "ok", "by Python; faster with ripgrep (optional): pip install 'bowerbird[fast]'")]
+
+
+async def _extras(loaded: "Loaded") -> list[Check]:
+    """What settings want and no library is there for; else one row of what could be added."""
+    from bowerbird.core.lazy import install_command, lacking
+
+    settings = loaded.settings
+    uses_sign_in = settings.server.auth == "oidc" or bool(settings.server.google_client_id)
+    wanted = {"mcp": any(entry.enabled for entry in settings.mcp_servers.values()), "oidc": uses_sign_in}
+    lacks = lacking()
+    rows = [
+        Check(
+            f"extra {name}",
+            "broken" if name == "oidc" else "degraded",
+            f"not installed; {why}",
+            install_command(name),
+        )
+        for name, why in lacks.items()
+        if wanted.get(name)
+    ]
+    more = ", ".join(f"{name} ({why})" for name, why in lacks.items() if not wanted.get(name))
+    return [*rows, *([Check("extras", "ok", f"not installed (optional): {more}")] if more else [])]
 
 
 async def _model(loaded: "Loaded", *, online: bool) -> list[Check]:

@@ -101,6 +101,11 @@ class Branches:
         self._branches[branch.id] = branch
         return branch
 
+    async def remove(self, branch: "Branch") -> None:
+        """Remove a branch that no session came to have, for good."""
+        self._branches.pop(branch.id, None)
+        await in_thread(branch.remove)
+
     async def of(self, session: "SessionRow") -> "Branch":
         """Return the open branch of a session.
 
