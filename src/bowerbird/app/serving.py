@@ -36,7 +36,7 @@ from bowerbird.app.settings.desk import LoadFrom, SettingsDesk
 from bowerbird.config import Loaded, Settings
 from bowerbird.config.database import driver_of
 from bowerbird.core.errors import BowerbirdError, ConfigError
-from bowerbird.core.lazy import require
+from bowerbird.core.extras import require
 from bowerbird.core.threads import to_thread
 from bowerbird.server.application import create_server
 from bowerbird.server.common.context import InForce, Life, ServerContext, ServerSettings

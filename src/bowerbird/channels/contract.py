@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from bowerbird.core.errors import BowerbirdError, ConfigError
-from bowerbird.core.lazy import install_command
+from bowerbird.core.extras import install_command
 
 Kind = Literal["message", "command", "button"]
 MediaKind = Literal["photo", "voice", "audio", "document"]

@@ -15,7 +15,7 @@ import msgspec
 
 from bowerbird.agent.turn import Found, MoreTools
 from bowerbird.config import Settings
-from bowerbird.core.lazy import missing
+from bowerbird.core.extras import missing
 from bowerbird.protocols.mcp_client import McpClient, ServerSpec
 from bowerbird.protocols.mcp_client.spec import OAuthSpec
 from bowerbird.sessions.parts import SessionPart

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from bowerbird.agent.prompt import list_presets, load_preset
 from bowerbird.app.features.mcp import masking
 from bowerbird.core.errors import BowerbirdError, InvalidArgument
-from bowerbird.core.lazy import missing
+from bowerbird.core.extras import missing
 from bowerbird.core.threads import to_thread
 from bowerbird.protocols.mcp_server.ground import McpCaller, McpGround, McpRules, PresetText
 from bowerbird.server.access.admission import Admission

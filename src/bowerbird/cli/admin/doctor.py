@@ -252,7 +252,7 @@ async def _search() -> list[Check]:
 
 async def _extras(loaded: "Loaded") -> list[Check]:
     """What settings want and no library is there for; else one row of what could be added."""
-    from bowerbird.core.lazy import install_command, lacking
+    from bowerbird.core.extras import install_command, lacking
 
     settings = loaded.settings
     uses_sign_in = settings.server.auth == "oidc" or bool(settings.server.google_client_id)
@@ -351,7 +351,7 @@ async def _port(loaded: "Loaded") -> list[Check]:
 async def _open_files() -> list[Check]:
     import resource
 
-    from bowerbird.core import descriptors
+    from bowerbird.core.processes import descriptors
 
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # a server raises the other one itself
     if most == resource.RLIM_INFINITY or most >= descriptors.ENOUGH:

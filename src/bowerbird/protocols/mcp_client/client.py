@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from bowerbird.agent.turn import Found
-from bowerbird.core.lazy import missing, require
+from bowerbird.core.extras import missing, require
 from bowerbird.core.threads import to_thread
 from bowerbird.protocols.mcp_client.spec import ServerSpec
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from bowerbird.core.lazy import missing
+from bowerbird.core.extras import missing
 from bowerbird.providers.programs.transports import McpAddress
 from bowerbird.sandbox.run.doors import Door
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bowerbird.core.lazy import install_command
+from bowerbird.core.extras import install_command
 from bowerbird.providers.catalogue import CatalogueEntry
 from bowerbird.providers.contract.types import AgentEvent
 from bowerbird.providers.programs.launching import launch

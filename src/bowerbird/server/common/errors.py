@@ -19,9 +19,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from bowerbird.core import descriptors
 from bowerbird.core import errors as core
 from bowerbird.core.ids import new_id
+from bowerbird.core.processes import descriptors
 from bowerbird.server.common.safe_text import in_wire_words, said
 from bowerbird.store.sql.patience import LOOKING_S, READ_PATIENCE_S
 

@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from bowerbird.core import descriptors
 from bowerbird.core.errors import BowerbirdError, BranchBusy, InvalidWorkspace, NotFound
+from bowerbird.core.processes import descriptors
 from bowerbird.core.threads import in_thread, to_thread
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from bowerbird.core.errors import InvalidArgument, ToolError
-from bowerbird.core.lazy import missing
+from bowerbird.core.extras import missing
 from bowerbird.sessions.delivery.messages import Parcel
 from bowerbird.sessions.delivery.outbox import DeliveryFailed
 from bowerbird.sessions.push.encryption import authorization, encrypted

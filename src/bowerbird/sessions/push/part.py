@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from bowerbird.core.errors import InvalidArgument, UnknownSession
 from bowerbird.core.events import ApprovalRequest
-from bowerbird.core.lazy import require
+from bowerbird.core.extras import require
 from bowerbird.core.tasks import Tasks
 from bowerbird.core.timestamps import from_iso, now_iso
 from bowerbird.sessions.delivery.messages import Parcel, ordered_ids

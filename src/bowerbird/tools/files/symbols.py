@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from bowerbird.core.errors import InvalidArgument
-from bowerbird.core.lazy import install_command
+from bowerbird.core.extras import install_command
 
 SUPPORTED = "Python, JavaScript, TypeScript, Go, Rust, Java, C, C++"
 

@@ -11,7 +11,7 @@ from bowerbird.cli.terminal.exits import DONE, FAILED, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.shell import run as run_async
 from bowerbird.cli.terminal.text import harmless
-from bowerbird.core.lazy import require
+from bowerbird.core.extras import require
 from bowerbird.core.threads import to_thread
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bowerbird.cli.terminal.exits import DONE
 from bowerbird.cli.terminal.shell import Shell, directory_of
 from bowerbird.cli.terminal.shell import run as run_async
-from bowerbird.core.lazy import require
+from bowerbird.core.extras import require
 
 if TYPE_CHECKING:
     from bowerbird.config import Loaded

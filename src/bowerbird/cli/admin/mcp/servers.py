@@ -14,7 +14,7 @@ from bowerbird.cli.terminal.exits import DONE, FAILED, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.shell import run as run_async
 from bowerbird.cli.terminal.text import harmless, one_line, table
-from bowerbird.core.lazy import require
+from bowerbird.core.extras import require
 
 if TYPE_CHECKING:
     from bowerbird.config import Loaded
