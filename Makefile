@@ -56,7 +56,8 @@ web: .venv/dev.ok
 # Written anew from pyproject.toml: versions pinned with hashes, no host named.
 lock: .venv/dev.ok
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes \
-		--extra agents --extra fast --extra local --extra postgres --extra python --extra telegram --group build pyproject.toml -o locks/base.txt
+		--extra agents --extra fast --extra languages --extra local --extra mcp --extra oidc --extra postgres \
+		--extra push --extra python --extra telegram --group build pyproject.toml -o locks/base.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes \
 		--all-extras --group build --group dev -c locks/base.txt pyproject.toml -o locks/dev.txt
 

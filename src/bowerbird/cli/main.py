@@ -66,6 +66,11 @@ def run_command(arguments: Sequence[str]) -> int:
         return INTERRUPTED
     except (CliExit, BowerbirdError, OSError) as error:
         return _failed(error, shell)
+    except MemoryError:
+        from bowerbird.cli.terminal.error_text import no_memory
+
+        shell.terminal.warn(f"bowerbird: {no_memory()}", "red")
+        return FAILED
     except Exception as error:  # a defect: people get a line and what to do, never a traceback
         if is_debugging():
             raise
