@@ -108,6 +108,19 @@ def test_a_home_that_is_no_place_is_the_user_s_own(tmp_path: Path, home: str) ->
     assert done.stdout.splitlines()[-1] == pwd.getpwuid(os.getuid()).pw_dir
 
 
+def test_a_python_without_docstrings_is_named(here: Desk) -> None:
+    """UI-63: it was an internal error."""
+    done = subprocess.run(
+        [sys.executable, "-OO", "-m", "bowerbird", "sessions"], cwd=here.project, env=here.environment,
+        capture_output=True, text=True, timeout=HANG_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert (
+        done.stderr.startswith("bowerbird: this Python leaves out docstrings")
+        and done.stderr.count("\n") == 1
+    )
+
+
 def test_a_full_device_is_said_once(desk: Desk) -> None:
     """The interpreter said it again, with an exit code of its own."""
     with Path("/dev/full").open("wb") as full, desk.start("tools", "--json", stdout=full) as process:

@@ -226,13 +226,26 @@ def test_a_provider_may_name_its_variable(place):
 
 
 def test_a_secret_can_come_from_a_file(place, errors):
-    """CF-8: one trailing newline goes; both forms at once are refused."""
+    """CF-8: trailing newlines go; both forms at once are refused."""
     place.write("key", "sk-1\n\n")
     env = {"ANTHROPIC_API_KEY_FILE": "key"}
     key = place.load(env=env).settings.providers.get("anthropic").api_key
-    assert key is not None and key.reveal() == "sk-1\n"
+    assert key is not None and key.reveal() == "sk-1"
     assert "both ANTHROPIC_API_KEY and" in errors(env=env | {"ANTHROPIC_API_KEY": "x"})[0]
     assert "cannot be read" in errors(env={"BOWERBIRD_SERVER__METRICS_TOKEN_FILE": "gone"})[0]
+
+
+@pytest.mark.parametrize("text", ["sk-1\n", "\tsk-1 ", "sk-1\r\n"])
+def test_a_secret_is_taken_without_the_space_around_it(place, text: str):
+    """CF-7: a newline of a mounted file ended each request as an attack by headers."""
+    key = place.load(env={"ANTHROPIC_API_KEY": text}).settings.providers.get("anthropic").api_key
+    assert key is not None and key.reveal() == "sk-1"
+
+
+def test_a_secret_with_a_line_break_in_it_is_refused_and_not_shown(errors):
+    """CF-7, law 9."""
+    [said] = errors(env={"ANTHROPIC_API_KEY": "sk-1\nsk-2"})
+    assert "providers.anthropic.api_key" in said and "line break" in said and "sk-" not in said
 
 
 @pytest.mark.parametrize(

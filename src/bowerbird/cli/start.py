@@ -9,6 +9,11 @@ import sys
 
 def main() -> None:
     """Import the command and run it."""
+    if sys.flags.optimize > 1:
+        sys.exit(
+            "bowerbird: this Python leaves out docstrings (PYTHONOPTIMIZE=2, or -OO), and they tell models "
+            "what tools do; unset it"
+        )
     # Python would raise KeyboardInterrupt in whatever is being imported, and show its traceback.
     is_usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else it is ignored: nohup
     if is_usual:

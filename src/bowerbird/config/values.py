@@ -63,7 +63,15 @@ def convert(info: KeyInfo, value: Any, *, from_text: bool) -> Any:
         raise Wrong("must be text; put it in quotes")
     if "\0" in value:
         raise Wrong("must not hold a NUL character")
-    return value
+    return _secret(value) if info.kind == "secret" else value
+
+
+def _secret(text: str) -> str:
+    """Return a key or token without what an editor or a mounted file puts around it: headers take no line."""
+    text = text.strip()
+    if not text.isprintable():
+        raise Wrong("holds a line break, or another character that is not seen; copy it again")
+    return text
 
 
 def _integer(value: Any, unit: str) -> int:
