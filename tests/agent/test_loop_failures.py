@@ -159,6 +159,26 @@ async def test_a_tool_that_exits_the_program_ends_its_call_only(fake: FakeModels
     assert told.done.text == "well"
 
 
+@pytest.mark.parametrize("in_thread", [False, True])
+async def test_a_tool_may_raise_what_is_no_exception(fake: FakeModels, turn: Run, in_thread: bool) -> None:
+    """Engine 8: `pytest.fail()`, which is none, left the turn waiting for ever."""
+
+    def plainly() -> str:
+        """Fail."""
+        pytest.fail("not so")
+
+    async def awaited() -> str:
+        """Fail."""
+        return plainly()
+
+    tool = plainly if in_thread else awaited
+    fake.script({"tools": [call(tool.__name__)]}, {"text": "well"})
+    told = await turn(tools=Toolset([Tool(tool, **READ)]))
+    [outcome] = told.outcomes
+    assert (outcome.status, outcome.content) == ("error", "Failed: not so")
+    assert told.done.text == "well"
+
+
 class _Unreadable(Exception):
     def __str__(self) -> str:
         raise RuntimeError("no")

@@ -174,7 +174,9 @@ class Runner:
             if self._cancel.is_set():
                 raise
             result = ToolResult.error("CancelledError: the tool cancelled itself")
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool raises is the model's message; sys.exit() in one must not end the process
+        except (KeyboardInterrupt, GeneratorExit):  # of the process, not of the tool
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a tool raises is the model's message: sys.exit() must not end the process, nor pytest.fail() leave the turn waiting
             lack = descriptors.ran_out(error)
             text = f"{type(error).__name__}: {_said(error)}" if lack is None else descriptors.words(lack)
             result = ToolResult.error(text)
