@@ -173,7 +173,7 @@ async def test_a_tool_may_raise_what_is_no_exception(fake: FakeModels, turn: Run
 
     tool = plainly if in_thread else awaited
     fake.script({"tools": [call(tool.__name__)]}, {"text": "well"})
-    told = await turn(tools=Toolset([Tool(tool, **READ)]))
+    told = await turn(tools=Toolset([Tool.from_sync(tool, **READ)]))
     [outcome] = told.outcomes
     assert (outcome.status, outcome.content) == ("error", "Failed: not so")
     assert told.done.text == "well"
