@@ -2,8 +2,9 @@
 
 Prints for changes and questions how many came out right, the median seconds, tokens evaluated and reused,
 and how much slower the product is than the recipe; beside it the load of the machine. The sets lie in
-`embedded/`: ten little projects with six changes and six questions each. Those of the last five are unseen:
-nothing is tuned on them, so only `--unseen` tells what a user will meet.
+`embedded/`: fifteen little projects with six changes and six questions each. Those of the last five are unseen:
+whoever wrote them did not know the agent, and nothing is tuned on them, so only `--unseen` tells what a user
+will meet. (The five before them were unseen until a rule was written by what failed there.)
 
     python benchmarks/embedded_model.py --weights model.gguf [--unseen] [--edits 8] [--questions 8] [--skip 0]
                                         [--only product|recipe] [--threads 2] [--out results.jsonl]
