@@ -41,7 +41,7 @@ class ChangesOfBranch:
         Args:
             ignored: with what stays on the branch by itself: caches, and what git ignores.
         """
-        found = files_of(pending(self._state) if ignored else self._divided().changes)
+        found = self._files(pending(self._state) if ignored else self._divided().changes)
         return Changes(
             tuple(shown(c.path) for c in found if c.new is not None),
             tuple(shown(c.path) for c in found if c.new is None),
@@ -52,7 +52,7 @@ class ChangesOfBranch:
 
         Every door names this figure, so that a list of sessions and the review it leads to agree.
         """
-        return count_rows(self._state, files_of(self._divided().changes), self._shared.rules)
+        return count_rows(self._state, self._files(self._divided().changes), self._shared.rules)
 
     def browse(self, at: str | None = None) -> "Browse":
         """Return a look for people, at the present state or a snapshot's; its calls block.
@@ -96,7 +96,7 @@ class ChangesOfBranch:
             raise InvalidArgument(f"context is {context}; use 0 or more lines")
         if ignored or paths is not None or since is not None:
             return unified_patch(self._selected(paths, since), context)
-        return unified_patch(files_of(self._divided().changes), context)
+        return unified_patch(self._files(self._divided().changes), context)
 
     def patches(self, paths: Sequence[PathInput] | None = None) -> list[PathPatch]:
         """Return `unified` path by path; each patch is made when it is asked for."""
@@ -110,7 +110,7 @@ class ChangesOfBranch:
         """
         from bowerbird.workspace.export import export_branch
 
-        return export_branch(self._state.reading(), files_of(pending(self._state)), Path(to), format)
+        return export_branch(self._state.reading(), self._files(pending(self._state)), Path(to), format)
 
     @property
     def has_new_commits(self) -> bool:
@@ -138,13 +138,16 @@ class ChangesOfBranch:
         return self._shown_diff(found), self._story(found)
 
     def _shown_diff(self, found: Divided) -> Diff:
-        diff = branch_diff(self._state, files_of(found.changes), self._shared.rules)
+        diff = branch_diff(self._state, self._files(found.changes), self._shared.rules)
         return replace(diff, folded=folded_rows(found.staying, found.whole))
 
     def _story(self, found: Divided) -> GitStory:
         landed = LandedRefs(self._state.directory).newest()
         rules, directory = self._shared.rules, self._state.directory
         return story_of(self._state.stack, found.changes, rules, directory, landed)[0]
+
+    def _files(self, changes: Sequence[Change]) -> list[Change]:
+        return files_of(changes, self._state.stack.ground)
 
     def _divided(self, named: Sequence[str] = (), include: Sequence[str] = ()) -> Divided:
         """Return the changes, and apart from them what stays by itself; arguments as of `Ignored.staying`."""

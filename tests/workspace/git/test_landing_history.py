@@ -360,3 +360,33 @@ def test_a_submodule_that_names_other_files_is_left_alone(project: GitProject) -
         r for one in history if one.repository != "/.git" for r in one.refs if r.ref == "refs/heads/main"
     ]
     assert (ref.state, ref.said) == ("stays", "its files are not where its own configuration says")
+
+
+@pytest.mark.parametrize("named", ["x.git", "."], ids=["in the workspace", "the workspace itself"])
+def test_commits_of_a_bare_repository_land_as_history_and_by_no_force(tmp_path: Path, named: str) -> None:
+    """GI-1, GI-4: its refs were files, and a forced landing wrote the agent's over a commit of the user's."""
+    project = GitProject(tmp_path)
+    bare = project.base / "bare" if named == "." else project.root / named
+    project.git("clone", "-q", "--bare", ".", str(bare))
+    workspace = Workspace(bare, data_dir=tmp_path / "bare-data") if named == "." else project.workspace
+    commit = ["commit-tree", "-p", "main", "-m", "by the agent", "main^{tree}"]
+    branch = workspace.branch()
+    (made,) = project.agent(branch, ["-C", named, *commit])
+    project.agent(
+        branch, ["-C", named, *commit], ["-C", named, "update-ref", "refs/heads/main", made], ("n.txt", "n\n")
+    )
+    assert branch.changes().paths == ("/n.txt",) and branch.count() == 1
+    (told,) = branch.git_story().repositories
+    assert [(ref.ref, ref.change) for ref in told.refs] == [("refs/heads/main", "moved")]
+    mine = project.git("-C", str(bare), "commit-tree", "-p", "main", "-m", "mine", "main^{tree}")
+    first = project.git("-C", str(bare), "rev-parse", "main")
+    project.git("-C", str(bare), "update-ref", "refs/heads/main", mine)
+    landing = branch.land(commits="fast_forward", force=True, session="s_1")
+    assert [entry.path for entry in landing.entries] == ["/n.txt"]
+    assert project.git("-C", str(bare), "rev-parse", "main") == mine
+    assert project.git("-C", str(bare), "rev-parse", "refs/bowerbird/s_1/heads/main") == made
+    project.git("-C", str(bare), "update-ref", "refs/heads/main", first)
+    branch.land(commits="fast_forward", session="s_1")
+    assert project.git("-C", str(bare), "rev-parse", "main") == made, "it stood where the agent began again"
+    workspace.close()
+    project.close()

@@ -145,7 +145,7 @@ def _copy(source: int, target: int, name: str) -> None:
     """Copy a file with all that it is; nothing is made of one that cannot be read."""
     old = os.open(name, _READ, dir_fd=source)
     try:
-        new = os.open(name, _WRITE, 0o600, dir_fd=target)
+        new = os.open(name, _WRITE, os.fstat(old).st_mode & 0o777, dir_fd=target)
         try:
             while data := os.read(old, _CHUNK):
                 _write(new, data)
@@ -171,7 +171,8 @@ def _take_after(old: int, new: int) -> None:
     if made.st_gid != status.st_gid:
         with contextlib.suppress(OSError):  # a group that this user is not in; `mv` leaves it, too
             os.fchown(new, -1, status.st_gid)
-    os.fchmod(new, stat.S_IMODE(status.st_mode))
+    if os.fstat(new).st_mode != status.st_mode:
+        os.fchmod(new, stat.S_IMODE(status.st_mode))
     os.utime(new, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 

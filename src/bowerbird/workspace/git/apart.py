@@ -14,9 +14,10 @@ from bowerbird.workspace.marks.surroundings import (
     GitPlace,
     Surroundings,
     around_changes,
-    made_repositories,
+    other_repositories,
 )
 from bowerbird.workspace.tree.changes import Change, Tops
+from bowerbird.workspace.tree.ground import Ground
 from bowerbird.workspace.tree.stack import Stack
 
 # What git writes while an operation is under way, and stores of its extensions: of use to that clone only.
@@ -38,10 +39,10 @@ def in_git(path: str) -> bool:
     return ".git" in folded_parts(path)
 
 
-def files_of(changes: Sequence[Change]) -> list[Change]:
-    """Return the changes that lie in no git directory, nor in one of another name that the branch made."""
-    files, made = [change for change in changes if not in_git(change.path)], _made(changes)
-    return [change for change in files if not made.cover(change.path)]
+def files_of(changes: Sequence[Change], ground: Ground) -> list[Change]:
+    """Return the changes that lie in no git directory, whatever its name."""
+    files = [change for change in changes if not in_git(change.path)]
+    return other_repositories(files, ground).without(files)
 
 
 class Apart(msgspec.Struct, frozen=True):
@@ -64,9 +65,9 @@ class Apart(msgspec.Struct, frozen=True):
 def apart(changes: Sequence[Change], around: Surroundings) -> Apart:
     """Divide the changes of a branch."""
     found = Apart([], [], [], [])
-    made, gone = _made(changes), _gone(changes)
+    gone = _gone(changes)
     for change in changes:
-        if not in_git(change.path) and not made.cover(change.path):
+        if not in_git(change.path) and not around.others.hold(change.path):
             found.files.append(change)
         elif gone.cover(change.path) or not _is_setting(around.git_place(change.path)):
             found.data.append(change)
@@ -82,15 +83,11 @@ def comparable(stack: Stack, changes: Sequence[Change], named: Sequence[str] | N
     """Return the changes that a diff shows: files, and what lies in a new git directory where it is named."""
     if named and not any(in_git(path) for path in named):
         return [change for change in changes if not in_git(change.path)]
-    files = files_of(changes)
+    files = files_of(changes, stack.ground)
     if len(files) == len(changes) or not named:
         return files
     settings = apart(changes, around_changes(stack, changes)).settings
     return sorted([*files, *settings], key=lambda change: os.fsencode(change.path))
-
-
-def _made(changes: Sequence[Change]) -> Tops:
-    return Tops(made_repositories(change.path for change in changes if change.base is None))
 
 
 def _gone(changes: Sequence[Change]) -> Tops:

@@ -22,7 +22,7 @@ from bowerbird.workspace.git.landed_refs import Landed, LandedRefs
 from bowerbird.workspace.git.moving import head_of, value_of
 from bowerbird.workspace.git.quarantine import Quarantine
 from bowerbird.workspace.git.refs import RefMove, RefsFound
-from bowerbird.workspace.git.repository import Repository, checked_out, repositories, under_way
+from bowerbird.workspace.git.repository import Repository, checked_out, is_bare, repositories, under_way
 from bowerbird.workspace.git.running import Git, GitFailed
 from bowerbird.workspace.git.signing import Signing, signed, signed_before
 from bowerbird.workspace.marks.surroundings import around_changes
@@ -239,7 +239,7 @@ def _following(
         return ref
     theirs = Git(repository.git_dir, repository.work_tree)
     now = value_of(theirs, move.name)
-    is_head = head_of(theirs) == move.name
+    is_head = head_of(theirs) == move.name and not is_bare(repository.git_dir)
     why = ""
     if now == move.new:
         return ref

@@ -23,14 +23,14 @@ def reason_of(error: Exception, repository: Repository) -> str:
     if not yours:
         return (
             f"object {str(name)[:12]} is missing or damaged, and with it commits of the agent: "
-            "they stay on the branch, files land all the same"
+            "they stay on the branch, files land anyway"
         )
     place = repository.work_tree or repository.git_dir
     git = f"git -C {shlex.quote(str(place))}"
     return (
         f"your own repository at {place} is damaged: object {yours[:12]} is missing or cannot be read. "
         f"`{git} fsck` names all that is, `{git} fetch --refetch` brings back what a remote has. "
-        "Until then commits of the agent stay on the branch, files land all the same"
+        "Until then commits of the agent stay on the branch, files land anyway"
     )
 
 

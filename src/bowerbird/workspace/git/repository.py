@@ -93,8 +93,8 @@ def repositories(stack: Stack, changes: Sequence[Change], around: Surroundings) 
             made.append(Repository(root, *places, False, stack, changed, elsewhere))
             continue
         git_dir = top / root.lstrip("/")
-        standing = stack.ground.look(root)
-        is_new = new[root] or standing is None or standing.kind != "dir"
+        standing = stack.ground.look(root) if root else None
+        is_new = new[root] or (root != "" and (standing is None or standing.kind != "dir"))
         made.append(Repository(root, git_dir, _work_tree_of(top, git_dir), is_new, stack, changed))
     return made
 
@@ -133,7 +133,7 @@ def checked_out(git_dir: Path) -> Iterator[str]:
     """Yield the refs that other working trees of a repository have checked out."""
     common = common_of(git_dir)
     heads = [head for head in common.glob("worktrees/*/HEAD") if head.parent != git_dir]
-    if common != git_dir and not _is_bare(common):
+    if common != git_dir and not is_bare(common):
         heads.append(common / "HEAD")
     for head in heads:
         with suppress(OSError):
@@ -150,7 +150,8 @@ def common_of(git_dir: Path) -> Path:
         return git_dir
 
 
-def _is_bare(git_dir: Path) -> bool:
+def is_bare(git_dir: Path) -> bool:
+    """Whether a repository says that it has no files of its own."""
     with suppress(GitFailed):  # there is no such value
         return Git(git_dir).run("config", "--bool", "core.bare").strip() == b"true"
     return False

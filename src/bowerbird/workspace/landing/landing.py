@@ -209,7 +209,7 @@ def _history(
     if request.history is None:
         return ()
     whole = {entry.path for entry in landing if entry.chosen.whole}
-    left = ({c.path for c in files_of(ground.changes)} | ground.staying.keys()) - whole
+    left = ({c.path for c in files_of(ground.changes, ground.stack.ground)} | ground.staying.keys()) - whole
     how = msgspec.structs.replace(request.history, left=left)
     return bring(ground.stack, ground.changes, ground.stack.directory, how)
 

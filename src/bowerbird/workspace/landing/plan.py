@@ -252,7 +252,7 @@ def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[
     if taken and not left_out and refused is None:
         refused = given.obstacle_of(item.path, item.ours, result, op == "chmod")
     made = marks.git.root if marks.git is not None and marks.git.is_new else ""
-    aside = in_git(item.path) or made != "" or decision.reason == "special"
+    aside = in_git(item.path) or marks.git is not None or decision.reason == "special"
     return PlanEntry(
         chosen, op, _drift(decision), item.ours, result, decision.merged or settled is not None, marks.flags,
         tainted, refused, left_out, links, marks.reasons, _unit(marks), made or None,

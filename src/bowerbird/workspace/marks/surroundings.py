@@ -92,7 +92,7 @@ class Surroundings:
         view: looks into the branch. ground: looks into the workspace; neither follows links.
         changed: virtual paths that the branch has and may land.
         elsewhere: the workspace's repository, where it lies outside of it: branches have it at `/.git`.
-        made: git directories of other names that the branch made (`made_repositories`).
+        others: git directories of other names than `.git`.
 
     Example:
         around = Surroundings(stack.lookup, stack.ground.look, [change.path for change in changes])
@@ -106,10 +106,10 @@ class Surroundings:
         changed: Iterable[str],
         named: GitNamed | None = None,
         elsewhere: Elsewhere | None = None,
-        made: frozenset[str] = frozenset(),
+        others: "OtherRepositories | None" = None,
     ) -> None:
         self.elsewhere = elsewhere
-        self._made = made
+        self.others = others if others is not None else OtherRepositories()
         self._view, self._ground = view, ground
         self._markers = {marker for path in changed for marker in _markers_of(path)}
         self._roots: dict[str, str | None] = {}
@@ -121,7 +121,7 @@ class Surroundings:
     def git_place(self, path: str) -> GitPlace | None:
         """Return where in a git directory `path` lies (the directory itself too), None outside of all."""
         parts = folded_parts(path)
-        if parts[-1] == ".git" or path in self._made:
+        if parts[-1] == ".git" or path in self.others.made:
             return GitPlace(path, (), not self._was_git(path))
         root = self._root_of(path.rpartition("/")[0])
         if root is None:
@@ -220,8 +220,63 @@ def around_changes(stack: Stack, changes: Sequence[Change]) -> Surroundings:
     named = git_named(lambda path: _content(ground, path), str(ground.root or "/"))
     in_root = any(folded_parts(change.path)[0] == ".git" for change in changes)
     elsewhere = git_elsewhere(ground.root, stack.directory.parents[1]) if in_root else None
+    return Surroundings(
+        stack.lookup, ground.look, changed, named, elsewhere, other_repositories(changes, ground)
+    )
+
+
+class OtherRepositories(msgspec.Struct, frozen=True):
+    """Git directories of other names than `.git`: bare ones, and those that were renamed.
+
+    Attributes:
+        made: the branch made them. standing: the workspace has them, "" = it is one itself.
+    """
+
+    made: frozenset[str] = frozenset()
+    standing: frozenset[str] = frozenset()
+
+    def without(self, changes: Sequence[Change]) -> list[Change]:
+        """Return the changes that lie in none of them."""
+        if not self.made and not self.standing:
+            return list(changes)
+        made = Tops(self.made)
+        return [c for c in changes if not made.cover(c.path) and not self._stands_around(c.path)]
+
+    def hold(self, path: str) -> bool:
+        """Whether a path lies in one of them."""
+        return Tops(self.made).cover(path) or self._stands_around(path)
+
+    def _stands_around(self, path: str) -> bool:
+        # A bare repository may hold working trees, the workspace as one has its files beside git's.
+        return any(
+            path.startswith(f"{root}/") and _is_gits(path[len(root) + 1 :].lower(), whole=root != "")
+            for root in self.standing
+        )
+
+
+def _is_gits(inner: str, *, whole: bool) -> bool:
+    first, below, _ = inner.partition("/")
+    return first in _INSIDE or first in _DATA_FILES or (whole and not below)
+
+
+def other_repositories(changes: Sequence[Change], ground: Ground) -> OtherRepositories:
+    """Return the git directories of other names that some changes lie in."""
     made = made_repositories(change.path for change in changes if change.base is None)
-    return Surroundings(stack.lookup, ground.look, changed, named, elsewhere, made)
+    standing: dict[str, bool] = {}
+    for change in changes:
+        names = change.path.lower().split("/")
+        if _INSIDE.isdisjoint(names) and names[-1] not in _DATA_FILES:
+            continue
+        parts = change.path.split("/")
+        for at, name in enumerate(names[1:], 1):
+            root = "/".join(parts[:at])
+            if root not in standing and (name in _INSIDE or name in _DATA_FILES):
+                standing[root] = ".git" not in names[:at] and _stands(ground, root)
+    return OtherRepositories(made, frozenset(root for root, stands in standing.items() if stands))
+
+
+def _stands(ground: Ground, root: str) -> bool:
+    return _looks_like_git(lambda name: ground.look(f"{root}/{name}") is not None)
 
 
 def made_repositories(paths: Iterable[str]) -> frozenset[str]:
