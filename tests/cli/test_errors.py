@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pwd
+import resource
 import socket
 import subprocess
 import sys
@@ -182,3 +183,13 @@ def test_a_model_that_is_asked_again_is_said_in_words(desk, status, said):
     code, out, err = desk.run("hi")
     assert (code, out) == (0, "Hello.\n")
     assert f"the provider {said}; trying again in" in err and "_" not in err.split("trying")[0]
+
+
+def test_a_limit_of_memory_is_said_with_what_lifts_it(here: Desk) -> None:
+    """It was "internal error: MemoryError", or "can't start new thread"."""
+    small = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (100 << 20, 100 << 20))}
+    with here.start("-q", "hi", **small) as process:
+        _, said = process.communicate(timeout=HANG_S)
+    text = said.decode()
+    assert process.returncode == 1 and "ulimit -v unlimited" in text and "100.0 MiB" in text
+    assert "internal error" not in text and "Traceback" not in text

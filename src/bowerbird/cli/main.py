@@ -66,14 +66,12 @@ def run_command(arguments: Sequence[str]) -> int:
         return INTERRUPTED
     except (CliExit, BowerbirdError, OSError) as error:
         return _failed(error, shell)
-    except MemoryError:
-        from bowerbird.cli.terminal.error_text import no_memory
-
-        shell.terminal.warn(f"bowerbird: {no_memory()}", "red")
-        return FAILED
     except Exception as error:  # a defect: people get a line and what to do, never a traceback
         if is_debugging():
             raise
+        if lack := _lack(error):
+            shell.terminal.warn(f"bowerbird: {lack}", "red")
+            return FAILED
         shell.terminal.warn(
             f"bowerbird: internal error: {type(error).__name__}: {error}\n"
             "`bowerbird landings` shows what landed. BOWERBIRD_DEBUG=1 gives a traceback to report.",
@@ -110,6 +108,15 @@ def _sentence(error: Exception) -> str:
     from bowerbird.cli.terminal.error_text import sentence
 
     return sentence(error)
+
+
+def _lack(error: Exception) -> str:
+    try:
+        from bowerbird.cli.terminal.error_text import lack_of_memory
+
+        return lack_of_memory(error)
+    except MemoryError:  # not even enough for the words
+        return "out of memory (ulimit -v)"
 
 
 def _pipe_closed() -> int:

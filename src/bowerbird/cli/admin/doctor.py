@@ -269,7 +269,8 @@ async def _extras(loaded: "Loaded") -> list[Check]:
         if wanted.get(name)
     ]
     more = ", ".join(f"{name} ({why})" for name, why in lacks.items() if not wanted.get(name))
-    return [*rows, *([Check("extras", "ok", f"not installed (optional): {more}")] if more else [])]
+    how = install_command("NAME")
+    return [*rows, *([Check("extras", "ok", f"not installed (optional, {how}): {more}")] if more else [])]
 
 
 async def _model(loaded: "Loaded", *, online: bool) -> list[Check]:

@@ -37,6 +37,8 @@ def sentence(error: BaseException) -> str:
 
 
 def _of_system(error: OSError) -> str:
+    if lack := lack_of_memory(error):
+        return lack
     where = f"{error.filename}: " if error.filename else ""
     text = f"{where}{error.strerror or error}"
     if error.errno in _NO_ROOM and error.filename:
@@ -48,19 +50,32 @@ def _of_system(error: OSError) -> str:
     return text
 
 
-def no_memory() -> str:
-    """Return what is said where memory ran out: whose limit it was, and what to do."""
+def lack_of_memory(error: BaseException) -> str:
+    """Return what is said where an error means that memory or threads ran out, "" for any other.
+
+    Example:
+        >>> lack_of_memory(ValueError("x"))
+        ''
+    """
+    text = str(error)
+    is_thread = isinstance(error, RuntimeError) and "start new thread" in text
+    is_memory = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
+    is_import = isinstance(error, ImportError) and ("map segment" in text or "allocate memory" in text)
+    if not (is_thread or is_memory or is_import):
+        return ""
     import resource
 
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if limit == resource.RLIM_INFINITY:
-        return "there is not enough memory for this; end other programs, or use a machine with more"
-    from bowerbird.cli.terminal.text import size
+    if limit != resource.RLIM_INFINITY:
+        from bowerbird.cli.terminal.text import size
 
-    return (
-        f"out of memory: this shell allows a program {size(limit)} of address space (ulimit -v);"
-        " lift the limit with `ulimit -v unlimited` and try again"
-    )
+        return (
+            f"out of memory: programs of this shell may have {size(limit)} of address space (ulimit -v);"
+            " lift that with `ulimit -v unlimited`, and try again"
+        )
+    if is_thread:
+        return "no more threads may be started here; allow more processes (ulimit -u, TasksMax, --pids-limit)"
+    return "this machine has not enough memory left; end other programs, and try again"
 
 
 def _free_at(path: str) -> str:

@@ -158,10 +158,14 @@ _KNOWN: Mapping[type[BaseException], tuple[int, str | None]] = {
 }
 _RETRY_S = {"store_busy": 2}
 _FULL = "the disk is full; free some space and send it again"
+_KEPT_OUT = "the system keeps the server from a file that it needs ({}); its log names the file"
 # What the system refused, wherever in our code that was.
 _SYSTEM: Mapping[int, tuple[int, str, str]] = {
     errno.ENOSPC: (507, "storage_full", _FULL),
     errno.EDQUOT: (507, "storage_full", _FULL),
+    errno.EACCES: (503, "no_access", _KEPT_OUT.format("permission denied")),
+    errno.EPERM: (503, "no_access", _KEPT_OUT.format("not permitted")),
+    errno.EROFS: (503, "no_access", _KEPT_OUT.format("its disk is read-only")),
 }
 
 
@@ -313,5 +317,7 @@ class Guard:
             if started:
                 _log.error("%s failed after its answer had begun", where, exc_info=error)
                 return
+            if found is not None and isinstance(error, OSError):
+                _log.warning("%s: %s", where, error)
             response = found.response() if found is not None else internal_error(error, where)
             await response(scope, receive, send)

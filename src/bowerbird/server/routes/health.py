@@ -5,12 +5,14 @@ Here: what is said about the process itself. Not here: who measures (`metrics.py
 
 import asyncio
 import hmac
+import os
 from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from bowerbird.core.errors import BowerbirdError, SandboxUnavailable
+from bowerbird.core.threads import to_thread
 from bowerbird.server.common.context import Caller, ServerContext
 from bowerbird.server.common.errors import problem
 from bowerbird.server.common.json_answers import answer
@@ -81,6 +83,8 @@ async def reasons_against(context: ServerContext) -> list[str]:
         reasons.append("the server is shutting down")
     elif not context.life.ready.is_set():
         reasons.append("the server is starting")
+    if not await to_thread(os.access, context.data_dir, os.W_OK | os.X_OK):
+        reasons.append("the data directory cannot be written")
     try:
         context.store.require_space()
         async with asyncio.timeout(READY_S):
