@@ -19,8 +19,10 @@ demo: .venv/base.ok
 	scripts/debian-packages sandbox
 	$(BIN)/python examples/demo.py $(if $(MODEL),--model $(MODEL)) $(if $(WEB),--web)
 
+# Where Python may write no bytecode, each of the thousand processes that tests start would compile all of it.
 test: .venv/dev.ok
 	scripts/debian-packages
+	$(BIN)/python -m compileall -q -j 0 src
 	$(MAKE) --no-print-directory check
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 2 \
 		$(if $(STRICT),,--reruns 1 --max-suite-reruns 2) -m "not embedded"
@@ -54,7 +56,8 @@ web: .venv/dev.ok
 # Written anew from pyproject.toml: versions pinned with hashes, no host named.
 lock: .venv/dev.ok
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes \
-		--extra agents --extra fast --extra local --extra postgres --extra python --extra telegram --group build pyproject.toml -o locks/base.txt
+		--extra agents --extra fast --extra languages --extra local --extra mcp --extra oidc --extra postgres \
+		--extra push --extra python --extra telegram --group build pyproject.toml -o locks/base.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes \
 		--all-extras --group build --group dev -c locks/base.txt pyproject.toml -o locks/dev.txt
 

@@ -5,6 +5,7 @@ built (`scripts/build_web.py`). An editable install builds nothing and needs no 
 """
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,8 +38,19 @@ class WebPages(BuildHookInterface[Any]):
         """Build the pages for a wheel; nothing for an editable install."""
         if version == "editable":
             return
-        _builder(self.root).build()
-        build_data["artifacts"].append("src/bowerbird/ui/**")
+        builder = _builder(self.root)
+        try:
+            builder.build()
+        except (
+            builder.NoNode,
+            builder.BuildFailed,
+        ) as error:  # a traceback of ours would hide npm's own lines
+            sys.exit(f"\n{error}")
+        ui = Path(self.root) / "src" / "bowerbird" / "ui"
+        for file in sorted(path for path in ui.rglob("*") if path.is_file()):
+            # What is there compressed needs no other form: the server unpacks it for who takes none.
+            if not file.with_name(f"{file.name}.gz").is_file():
+                build_data["force_include"][str(file)] = f"bowerbird/ui/{file.relative_to(ui).as_posix()}"
 
 
 def get_build_hook() -> type[WebPages]:

@@ -76,6 +76,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--keep", type=Path, help="an empty directory to leave all of it in")
     asked = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # as installed: compiled once, not by each process
     with tempfile.TemporaryDirectory(prefix="ignored-") as folder, FakeModels() as fake:
         place = asked.keep or Path(folder)
         measure(place / "none", fake, 0, 0, asked.runs)

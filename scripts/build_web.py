@@ -30,6 +30,10 @@ class NoNode(Exception):
     """There is no Node new enough; the message says what to do."""
 
 
+class BuildFailed(Exception):
+    """npm did not do it; its own lines stand above, the message is one sentence."""
+
+
 def source_files(web: Path = WEB) -> Iterator[Path]:
     """Yield what a build depends on, in a fixed order."""
     for name in (*LOOSE, *SOURCES):
@@ -98,9 +102,19 @@ def install(npm: list[str], environment: dict[str, str], web: Path = WEB) -> Non
     mark = web / "node_modules" / ".installed-from"
     if mark.is_file() and mark.read_text(encoding="ascii") == wanted:
         return
-    subprocess.run([*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=web, env=environment,
-                   check=True, stdout=sys.stderr)  # fmt: skip
+    ci = [*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+    run(ci, web, environment, "install what the pages are made of")
     mark.write_text(wanted, encoding="ascii")
+
+
+def run(command: list[str], where: Path, environment: dict[str, str], what: str) -> None:
+    """Run npm, whose lines go to standard error; raises BuildFailed."""
+    try:
+        code = subprocess.run(command, cwd=where, env=environment, check=False, stdout=sys.stderr).returncode
+    except OSError as error:
+        raise BuildFailed(f"npm could not {what}: {command[0]}: {error.strerror or error}") from None
+    if code:
+        raise BuildFailed(f"npm could not {what} (exit {code}); its own lines above say why")
 
 
 @contextmanager
@@ -117,7 +131,7 @@ def build(*, force: bool = False, target: Path = TARGET) -> bool:
     The new build replaces the old one whole, by a rename: a server that runs never sees half of it.
 
     Raises:
-        NoNode: there is no Node. subprocess.CalledProcessError: the build failed; its output said why.
+        NoNode: there is no Node. BuildFailed: npm failed; its output said why.
     """
     with one_at_a_time():
         if not force and is_current(target):
@@ -133,8 +147,8 @@ def _build_and_swap(npm: list[str], environment: dict[str, str], target: Path) -
     built_from = fingerprint()  # before: what is edited meanwhile asks for another build
     shutil.rmtree(fresh, ignore_errors=True)
     try:
-        subprocess.run([*npm, "run", "--silent", "build"], cwd=WEB, check=True, stdout=sys.stderr,
-                       env={**environment, "BOWERBIRD_UI_OUT": str(fresh)})  # fmt: skip
+        out = {**environment, "BOWERBIRD_UI_OUT": str(fresh)}
+        run([*npm, "run", "--silent", "build"], WEB, out, "build the pages")
         (fresh / STAMP).write_text(built_from + "\n", encoding="ascii")
         shutil.rmtree(target, ignore_errors=True)
         fresh.rename(target)
@@ -148,11 +162,8 @@ def main() -> int:
     parser.add_argument("--force", action="store_true", help="build even when nothing changed")
     try:
         done = build(force=parser.parse_args().force)
-    except NoNode as error:
+    except (NoNode, BuildFailed) as error:
         print(error, file=sys.stderr)
-        return 1
-    except subprocess.CalledProcessError as error:
-        print(f"the build of the pages failed (exit {error.returncode})", file=sys.stderr)
         return 1
     print("built src/bowerbird/ui" if done else "src/bowerbird/ui is current")
     return 0

@@ -64,8 +64,12 @@ def test_a_branch_follows_commits_whose_files_landed_before(committed):
     code, _, err = desk.run("land", "--yes", "--commits", "fast-forward")
     assert code == 0 and "main is at" in err and project.git("log", "-1", "--format=%s") == "add c"
     assert project.git("status", "--porcelain") == ""
-    code, _, err = desk.run("land", "--yes", "--commits", "fast-forward")
-    assert "nothing" in err, "twice is not more"
+    again = desk.run("land", "--yes", "--commits", "fast-forward")
+    assert again == (0, "", "there are no changes to land; nothing landed\n"), (
+        "twice is not more, at both doors"
+    )
+    code, out, _ = desk.run("land", "--yes", "--commits", "fast-forward", "--json")
+    assert code == 0 and "nothing to land" in json.loads(out)["detail"]
     desk.ok("undo")
     assert project.git("log", "-1", "--format=%s") == "first" and project.git("status", "--porcelain") != ""
 

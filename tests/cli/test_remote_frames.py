@@ -50,6 +50,9 @@ class Sheet:
     def line(self, text: str, style: str = "") -> None:
         self.drawn.append(text)
 
+    def warn(self, text: str) -> None:
+        self.drawn.append(text)
+
     def doing(self, action: str) -> None:
         self.drawn.append(f"doing {action}" if action else "")
 

@@ -29,7 +29,8 @@ def test_the_pages_are_in_the_wheel_and_their_sources_are_not(wheel: Path) -> No
     """UI-1: a server that was installed from it serves both faces."""
     names = zipfile.ZipFile(wheel).namelist()
     assert "bowerbird/ui/index.html" in names
-    assert any(name.startswith("bowerbird/ui/assets/") and name.endswith(".js") for name in names)
+    scripts = {name for name in names if name.startswith("bowerbird/ui/assets/") and ".js" in name}
+    assert scripts and not any(f"{name}.gz" in scripts for name in scripts)  # one form of each is enough
     assert not [name for name in names if name.endswith((".ts", ".tsx")) or "node_modules" in name]
 
 

@@ -71,6 +71,34 @@ def test_unknown_members_are_ignored_at_the_beginning_and_refused_in_a_change(cl
     assert client.patch(f"/api/conversations/{conversation}", json={"nonsense": 1}).status_code == 422
 
 
+@pytest.mark.parametrize(("member", "meant"), [("workdir", "workspace"), ("modle", "model")])
+def test_a_member_that_is_nearly_another_is_refused(client: httpx.Client, member: str, meant: str) -> None:
+    """SV-2, SV-7: an agent that works elsewhere than was asked for is worse than an error."""
+    answer = client.post("/api/chat", json={member: "x"})
+    assert answer.status_code == 422 and answer.json()["code"] == "invalid"
+    (problem,) = answer.json()["detail"]
+    assert f"`{member}`" in problem["msg"] and f"`{meant}`" in problem["msg"]
+
+
+def test_a_workspace_that_is_gone_is_a_conflict_and_no_mistake_of_the_request(
+    server: TestServer, client: httpx.Client
+) -> None:
+    """SV-1: the same request is right once the directory is back."""
+    conversation = begin(client)
+    say(client, conversation, "hello")
+    url = f"/api/conversations/{conversation}/diff"
+    assert client.get(url).status_code == 200
+    aside = server.workspace.with_name("aside")
+    server.workspace.rename(aside)
+    try:
+        answers = [client.get(url), client.post(f"/api/conversations/{conversation}/land", json={})]
+    finally:
+        aside.rename(server.workspace)
+    assert [(one.status_code, one.json()["code"]) for one in answers] == [(409, "invalid_workspace")] * 2
+    assert "does not exist" in answers[0].json()["detail"]
+    assert client.get(url).status_code == 200
+
+
 def test_a_conversation_shows_what_was_said_and_what_it_cost(
     server: TestServer, client: httpx.Client
 ) -> None:

@@ -35,6 +35,7 @@ def test_a_full_disk_stops_the_turn_with_its_name_and_nothing_is_lost(
     assert (state, kind) == ("failed", "StorageFull")
     assert "full" in message or "store.min_free_mb" in message
     assert seen["submit"] == "StorageFull"
+    assert seen["begun"][0] != "" and seen["branches"] == 0  # no session, so no branch either
     assert (seen["read"], seen["turns"]) == ("turn_ended", 1)  # reading goes on, nothing was stored
     assert seen["resumed"] == ["done", "end_turn"]
     assert seen["files"] == [True, True]

@@ -63,9 +63,14 @@ async def said(work: Any) -> str:
     """Return the name of the error that `work` raises, "" for none."""
     try:
         await work
-    except BowerbirdError as error:
+    except (BowerbirdError, OSError) as error:
         return type(error).__name__
     return ""
+
+
+def directories(home: Place) -> set[str]:
+    """Return the directories of branches."""
+    return {path.name for path in (home.data / "branches").iterdir()}
 
 
 async def scenario(home: Place, disk: Path) -> dict[str, Any]:
@@ -91,6 +96,12 @@ async def scenario(home: Place, disk: Path) -> dict[str, Any]:
     seen["turn"] = [turn.state, (turn.error or {}).get("type"), (turn.error or {}).get("message")]
     fill(disk)  # what the reserve gave back, too
     seen["submit"] = await said(service.submit(other, "during"))
+    before = directories(home)
+    seen["begun"] = []
+    for room in (0, 8192, 8192, 8192):  # none for a branch; for that, and none for its session
+        os.truncate(filler, filler.stat().st_size - room)
+        seen["begun"].append(await said(home.session()))
+    seen["branches"] = len(directories(home) - before) - seen["begun"].count("")
     seen["read"] = [r.type for r in await service.history(other)][-1]
     seen["turns"] = len(await service.turns(other))
     filler.unlink()

@@ -26,7 +26,7 @@ from support.stores import opened
 
 from bowerbird.agent.limits import Limits
 from bowerbird.agent.turn import TurnRun
-from bowerbird.cli.main import YOUNG_OBJECTS
+from bowerbird.cli.terminal.collector import started
 from bowerbird.models import ModelSettings, ProviderSettings
 from bowerbird.sessions import NewSession, SessionService
 from bowerbird.store import Append, NewRecord
@@ -166,8 +166,7 @@ async def chats(directory: Path, model: str) -> AsyncIterator[Chats]:
 async def collected_as_in_a_server() -> AsyncIterator[None]:
     """Look for cycles as often, and among as much, as `bowerbird serve` does from when it is ready."""
     before = gc.get_threshold()
-    gc.set_threshold(YOUNG_OBJECTS)
-    gc.freeze()
+    started()
     try:
         yield
     finally:

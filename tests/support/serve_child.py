@@ -32,7 +32,8 @@ from support.crash_child import Killer, arm, point_landings
 from support.drill_child import Door, arm_more
 from support.prepared import prepare
 
-from bowerbird.cli.main import YOUNG_OBJECTS, run_command
+from bowerbird.cli.main import run_command
+from bowerbird.cli.terminal.collector import starting
 from bowerbird.sessions import SessionService
 from bowerbird.sessions.delivery import outbox as outbox_module
 
@@ -64,7 +65,7 @@ def run(config: dict[str, Any]) -> int:
     os.environ.clear()
     os.environ.update(config["env"])
     os.chdir(config["cwd"])
-    gc.set_threshold(YOUNG_OBJECTS)  # as `bowerbird.cli.main.main` does
+    starting()  # as `bowerbird.cli.main.main` does
     return run_command(["--config", config["config"], "serve", "--port", str(config["port"])])
 
 

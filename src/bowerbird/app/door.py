@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bowerbird.config.sections.doors import ServerSection
-from bowerbird.core import descriptors
+from bowerbird.core.processes import descriptors
 from bowerbird.server.access.proxies import Networks
 from bowerbird.server.common.doorstep import KIB, SPARE_FILES, DoorLimits, Doorstep
 from bowerbird.server.http.connections import DoorConfig

@@ -36,6 +36,7 @@ from bowerbird.app.settings.desk import LoadFrom, SettingsDesk
 from bowerbird.config import Loaded, Settings
 from bowerbird.config.database import driver_of
 from bowerbird.core.errors import BowerbirdError, ConfigError
+from bowerbird.core.extras import require
 from bowerbird.core.threads import to_thread
 from bowerbird.server.application import create_server
 from bowerbird.server.common.context import InForce, Life, ServerContext, ServerSettings
@@ -146,6 +147,8 @@ async def open_server(
     """
     settings = loaded.settings
     in_force = InForce(adjust(server_settings(settings)))
+    if in_force.settings.auth == "oidc":
+        require("oidc", "Sign-ins at a provider (server.auth)")
     workspace = Path(settings.agent.workspace)
     data_dir = await to_thread(make_data_dir, settings.agent.data_dir)
     await to_thread(make_workspace, workspace, data_dir)

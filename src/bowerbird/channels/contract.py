@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from bowerbird.core.errors import BowerbirdError, ConfigError
+from bowerbird.core.extras import install_command
 
 Kind = Literal["message", "command", "button"]
 MediaKind = Literal["photo", "voice", "audio", "document"]
@@ -23,7 +24,7 @@ class NotInstalled(ConfigError):
 
     def __init__(self, channel: str) -> None:
         super().__init__(
-            f"channels.{channel} is enabled but its library is missing; install bowerbird[{channel}]"
+            f"channels.{channel} is enabled but its library is missing: {install_command(channel)}"
         )
         self.channel = channel
 

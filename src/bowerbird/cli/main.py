@@ -8,21 +8,19 @@ import os
 import sys
 from collections.abc import Sequence
 
+from bowerbird.cli.terminal.collector import starting
 from bowerbird.cli.terminal.command_line import CommandLine, read_command_line
 from bowerbird.cli.terminal.exits import FAILED, INTERRUPTED, PIPE, USAGE, CliExit, code_of_error
 from bowerbird.cli.terminal.shell import Shell, is_debugging
 from bowerbird.cli.terminal.terminal import Terminal
 from bowerbird.core.errors import BowerbirdError
-
-YOUNG_OBJECTS = 50_000
-"""New objects before the collector looks for cycles among them; Python's own number is 700."""
+from bowerbird.core.processes.creation_mask import tighten_umask
 
 
 def main() -> None:
     """Run the command of this process and leave with its exit code."""
-    # What is imported makes some 100,000 objects that live as long as the process: looking through them
-    # again and again, and once more at the exit, was a third of a one-turn run's time.
-    gc.set_threshold(YOUNG_OBJECTS)
+    starting()
+    tighten_umask()
     # Else pydantic looks for plugins in the metadata of every package that is installed.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     if not os.path.isabs(os.environ.get("HOME", "/")):  # noqa: PTH117 - "" and "~" are none
@@ -33,7 +31,7 @@ def main() -> None:
         sys.stdout.flush()
     except OSError:
         _pipe_closed()  # it was said, and the interpreter would say it once more
-    gc.freeze()
+    gc.freeze()  # else the interpreter looks through all of it once more
     sys.exit(code)
 
 
@@ -68,6 +66,11 @@ def run_command(arguments: Sequence[str]) -> int:
         return INTERRUPTED
     except (CliExit, BowerbirdError, OSError) as error:
         return _failed(error, shell)
+    except MemoryError:
+        from bowerbird.cli.terminal.error_text import no_memory
+
+        shell.terminal.warn(f"bowerbird: {no_memory()}", "red")
+        return FAILED
     except Exception as error:  # a defect: people get a line and what to do, never a traceback
         if is_debugging():
             raise

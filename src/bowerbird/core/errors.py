@@ -11,7 +11,8 @@ Here: the hierarchy and what each error carries. Not here: how a door renders th
     │   ├── ToolNameCollision             two tools share a name or alias
     │   └── InvalidThreadId
     ├── ConfigError                       settings are wrong
-    │   └── NoModel                       no model is configured
+    │   ├── NoModel                       no model is configured
+    │   └── ExtraMissing                  a library that comes with an extra is not installed
     ├── WorkspaceError                    a file operation on a branch was refused
     │   └── NotFound, IsDirectory, …      see below
     ├── ModelError                        a provider failed
@@ -82,6 +83,10 @@ class ConfigError(BowerbirdError):
 
 class NoModel(ConfigError):
     """No model is named and none can be chosen."""
+
+
+class ExtraMissing(ConfigError):
+    """What was asked for needs a library that is not installed; the message says what installs it."""
 
 
 # ---------------------------------------------------------------- workspace

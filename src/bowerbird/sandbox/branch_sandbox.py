@@ -12,9 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bowerbird.core import descriptors
 from bowerbird.core.errors import InvalidArgument, PathEscape, SandboxUnavailable
 from bowerbird.core.ids import new_id
+from bowerbird.core.processes import descriptors
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.inside.bridge import PORT, PROXY_SOCKET
 from bowerbird.sandbox.network.network import BranchNetwork

@@ -4,13 +4,14 @@ Here: what concerns a session's row and branch while nothing runs. Not here: inp
 (`service.py`), the order inside a fork or delete (`forks.py`).
 """
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from sqlalchemy import Connection
 
-from bowerbird.core.errors import InvalidArgument
+from bowerbird.core.errors import InvalidArgument, StorageFull
 from bowerbird.core.events import ModeChange
 from bowerbird.core.ids import new_thread_id
 from bowerbird.core.threads import in_thread
@@ -89,7 +90,16 @@ class Catalogue:
             insert_session(connection, row)
             return session_info(connection, row)
 
-        return await self.store.write(insert)
+        return await self._made(insert, branch)
+
+    async def _made(self, insert: Callable[[Connection], SessionInfo], branch: "Branch") -> SessionInfo:
+        """Write a session's row; where it certainly was not written, its branch goes, too."""
+        try:
+            return await self.store.write(insert)
+        except (StorageFull, InvalidArgument):
+            with contextlib.suppress(OSError):  # what is said is why the session was not made
+                await self._context.branches.remove(branch)
+            raise
 
     async def get(self, thread_id: str) -> SessionInfo:
         """Return a session by id, or by a prefix of at least 4 characters; raises UnknownSession."""
@@ -209,7 +219,7 @@ class Catalogue:
             insert_session(connection, row)
             return session_info(connection, row)
 
-        return await self.store.write(both)
+        return await self._made(both, branch)
 
     async def thread_of(self, channel: str, chat_id: str) -> str:
         """Return the thread id that messages of a chat go to now."""

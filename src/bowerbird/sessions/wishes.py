@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from bowerbird.workspace.tree.regions import Take
 
 Commits = Literal["fetch", "fast_forward", "never"]
+NOTHING_TO_LAND = "there is nothing to land: the session changes no such path"
 NO_CHECK = "no check is configured: set landing.check to a shell command, such as pytest -q"
 
 

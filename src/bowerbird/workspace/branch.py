@@ -245,6 +245,10 @@ class Branch(BranchFiles, LandingOfBranch):
         """Move the branch to the trash for 7 days, or (`keep=False`) remove it; its forks go on."""
         self._shared.registry.discard(self.id, keep=keep)
 
+    def remove(self) -> None:
+        """Remove the branch at once; nothing stands on it, and nothing has to be written for it."""
+        self._shared.registry.remove(self.id)
+
     def rebind(self, path: str | Path) -> None:
         """Go on over another directory, for when the workspace moved.
 

@@ -156,7 +156,8 @@ class ChangesOfBranch:
     def _selected(self, paths: Sequence[PathInput] | None, since: str | None) -> list[Change]:
         named = self._paths(paths)
         if since is None and named and not any(in_git(path) for path in named):
-            return files_of(pending(self._state, named))  # what is not named is not compared
+            found = pending(self._state, named)  # what is not named is not compared
+            return comparable(self._state.stack, found, named)
         if since is None:
             changes = pending(self._state)
         else:

@@ -1,5 +1,6 @@
 """GI-16, D-26: where the sandbox is why a command failed, one line says so, once, and which setting changes it."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,14 @@ async def test_a_hidden_file_that_a_command_misses_is_named_with_the_setting(tmp
         for other in ("cat fixtures/gone", "cat /elsewhere/.netrc", "cat ../.netrc"):
             desk.sandbox._causes._told.clear()  # pyright: ignore[reportPrivateUsage]
             assert "workspace.show" not in ((await desk.run(other)).note or ""), other
+
+
+async def test_a_clone_that_stumbles_over_links_is_told_how_to_copy(tmp_path: Path):
+    """GI-16: on an overlay a hard link to a file of the workspace has another number than the file."""
+    async with desk_of(tmp_path, "overlay", {"a.txt": "a"}) as desk:
+        commit = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "one"]
+        for words in (["git", "init", "-q", "."], ["git", "add", "."], commit):
+            subprocess.run(words, cwd=desk.root, check=True)
+        said = await desk.run("git clone -q . clone")
+        assert said.exit_code == 0 or "--no-hardlinks" in (said.note or ""), said
+        assert (await desk.run("git clone -q --no-hardlinks . copied")).exit_code == 0

@@ -58,7 +58,33 @@ async def test_missing_objects(branch: Branch, project: GitProject) -> None:
     landing = branch.land(commits="fast_forward")
     assert [entry.path for entry in landing.entries] == ["/a.txt"]
     assert "refs/heads/main" in landing.history[0].troubles[0]
+    assert (
+        f"object {tree[:12]} is missing or damaged, and with it commits of the agent"
+        in landing.history[0].troubles[0]
+    )
     assert project.git("fsck", "--full") == "" and project.git("log", "-1", "--format=%s") == "first"
+
+
+@pytest.mark.parametrize("what", ["HEAD^{tree}", "HEAD:b.txt", "HEAD"])
+@pytest.mark.parametrize("how", ["missing", "empty"])
+def test_objects_that_the_users_own_repository_lacks_are_named_with_what_to_do(
+    branch: Branch, project: GitProject, what: str, how: str
+) -> None:
+    name = project.git("rev-parse", what)
+    file = project.root / f".git/objects/{name[:2]}/{name[2:]}"
+    kept = file.read_bytes()
+    file.unlink()
+    if how == "empty":
+        file.touch()
+    landing = branch.land(commits="fast_forward")
+    assert [entry.path for entry in landing.entries] == ["/a.txt"]
+    said = " ".join(landing.history[0].troubles)
+    assert f"your own repository at {project.root} is damaged: object {name[:12]}" in said, said
+    assert f"`git -C {project.root} fsck`" in said and "fetch --refetch" in said
+    file.unlink(missing_ok=True)
+    file.write_bytes(kept)
+    assert branch.land(commits="fast_forward").history[0].refs[0].state == "moved", "once it is whole again"
+    assert project.git("log", "-1", "--format=%s") == "by the agent"
 
 
 async def test_an_object_that_lies_about_its_name(branch: Branch, project: GitProject) -> None:
@@ -237,7 +263,10 @@ def test_missing_objects_of_the_user(project: GitProject) -> None:
     (project.root / f".git/objects/{blob[:2]}/{blob[2:]}").unlink()
     landing = branch.land(commits="fast_forward")
     assert [entry.path for entry in landing.entries] == ["/a.txt"]
-    assert landing.history[0].refs == () and "refs/heads/main: git " in landing.history[0].troubles[0]
+    assert (
+        landing.history[0].refs == ()
+        and "refs/heads/main: your own repository" in landing.history[0].troubles[0]
+    )
     assert (project.root / "a.txt").read_text() == "A\n" and project.git("rev-parse", "main") == head
 
 

@@ -1,6 +1,8 @@
 """GI-3, GI-5, GI-8: commits of a branch land through git, and no command takes a commit out of the user's reach."""
 
 import os
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,6 +43,22 @@ def test_commits_arrive_beside_the_users_branch(project: GitProject, branch: Bra
     assert branch.land(session="s_1").history == ()  # there is nothing more to bring
 
 
+def test_a_branchs_name_begins_no_command_of_its_own(project: GitProject) -> None:
+    """Whoever pastes the commands that a landing names runs them in a shell; git allows `;`, `$` and `'` there."""
+    branch = project.workspace.branch()
+    name = "x;touch${IFS}PWNED;'`touch${IFS}PWNED`"
+    project.agent(branch, ["checkout", "-q", "-b", name], ("a.txt", "A\n"), ["commit", "-qam", "odd"])
+    landing = branch.land(session="s_1").record()
+    (row,) = [ref for one in landing["history"] for ref in one["refs"] if ref["ref"] == f"refs/heads/{name}"]
+    project.git("checkout", "-q", ".")
+    for command in row["commands"]:
+        subprocess.run(
+            ["bash", "-c", command], cwd=project.root, env=project.environment("user"), check=False, capture_output=True,
+        )  # fmt: skip
+    assert project.git("log", "-1", "--format=%s") == "odd"
+    assert not list(project.base.rglob("PWNED"))
+
+
 def test_a_branch_that_did_not_move_follows(project: GitProject, branch: Branch) -> None:
     landing = branch.land(commits="fast_forward")
     assert landing.history[0].refs[0].state == "moved"
@@ -54,6 +72,44 @@ def test_a_branch_that_did_not_move_follows(project: GitProject, branch: Branch)
     branch.land(commits="fast_forward")
     assert project.git("log", "-1", "--format=%s") == "by the agent"
     assert project.git("status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "end ", 'a "quoted" one', "x:y=z", "back\\slash"])
+def test_a_workspace_may_have_any_name(tmp_path: Path, name: str) -> None:
+    """GI-3, GI-10: the objects that a branch borrows were not found below a name of two lines."""
+    (tmp_path / name).mkdir()
+    project = GitProject(tmp_path / name)
+    try:
+        made = project.workspace.branch()
+        project.agent(made, ("a.txt", "A\n"), ["commit", "-qam", "by the agent"])
+        landing = made.land(commits="fast_forward")
+        assert [ref.state for ref in landing.history[0].refs] == ["moved"]
+        assert project.git("log", "--format=%s").split("\n") == ["by the agent", "first"]
+        assert project.git("fsck", "--full", "--strict") == ""
+    finally:
+        project.close()
+
+
+def test_the_first_commits_of_a_repository_follow_with_the_index_and_back(tmp_path: Path) -> None:
+    """GI-3: of a repository without a commit the branch moved, and its index said that every file was deleted."""
+    project = GitProject(tmp_path)
+    shutil.rmtree(project.root / ".git")
+    project.git("init", "-q", "-b", "main")
+    project.git("add", "b.txt")
+    branch = project.workspace.branch()
+    project.agent(
+        branch, ["add", "."], ["commit", "-qm", "root"], ("a.txt", "A\n"), ["commit", "-qam", "second"]
+    )
+    landing = branch.land(commits="fast_forward")
+    assert landing.history[0].refs[0].state == "moved", landing.history
+    assert project.git("log", "--format=%s") == "second\nroot"
+    assert project.git("status", "--porcelain") == "" and project.git("diff-files") == ""
+    undone = landing.undo()
+    assert undone.history[0].refs[0].state == "moved", undone.history
+    assert project.git("rev-parse", "--verify", "-q", "main", fails=True) == ""
+    assert (project.root / "a.txt").read_text() == "a\n" and (project.root / "b.txt").exists()
+    assert project.git("status", "--porcelain") == "?? a.txt\n?? b.txt"
+    project.close()
 
 
 def test_later_commits_of_the_branch_follow_too(project: GitProject, branch: Branch) -> None:
@@ -255,3 +311,52 @@ def test_what_brings_in_commits_of_a_submodule_is_said_for_that_repository(proje
     project.git(*words, "--ff-only")
     assert project.git("-C", "lib/sub", "log", "-1", "--format=%s") == "in sub"
     assert project.git("log", "-1", "--format=%s") == "with sub"
+
+
+def test_a_submodules_own_branch_follows_with_its_index_and_back(project: GitProject) -> None:
+    """GI-3 within a submodule: its git directory lies in the workspace's, its files do not."""
+    sub = project.base / "sub"
+    sub.mkdir()
+    (sub / "s.txt").write_text("s\n")
+    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "s"]):
+        project.git("-C", str(sub), *words)
+    project.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(sub), "lib/sub")
+    project.git("commit", "-qm", "with sub")
+    branch = project.workspace.branch()
+    project.agent(
+        branch,
+        ("lib/sub/s.txt", "S\n"),
+        ["-C", "lib/sub", "commit", "-qam", "in sub"],
+        ["commit", "-qam", "up"],
+    )
+    landing = branch.land(commits="fast_forward", partial=True)
+    assert {(one.repository, r.state) for one in landing.history for r in one.refs if r.ref.endswith("/main")} == {
+        ("/.git", "moved"), ("/.git/modules/lib/sub", "moved")
+    }, landing.history  # fmt: skip
+    assert project.git("-C", "lib/sub", "log", "-1", "--format=%s") == "in sub"
+    assert project.git("-C", "lib/sub", "status", "--porcelain") == ""
+    assert project.git("-C", "lib/sub", "diff-files") == "" and project.git("status", "--porcelain") == ""
+    landing.undo()
+    assert project.git("-C", "lib/sub", "log", "-1", "--format=%s") == "s"
+    assert project.git("-C", "lib/sub", "status", "--porcelain") == ""
+    assert (
+        project.git("status", "--porcelain") == "" and project.git("log", "-1", "--format=%s") == "with sub"
+    )
+
+
+def test_a_submodule_that_names_other_files_is_left_alone(project: GitProject) -> None:
+    """Its configuration may name any directory: only one whose `.git` names it back is its own."""
+    sub = project.base / "sub"
+    sub.mkdir()
+    for words in (["init", "-q", "-b", "main"], ["commit", "-q", "--allow-empty", "-m", "s"]):
+        project.git("-C", str(sub), *words)
+    project.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(sub), "lib/sub")
+    project.git("commit", "-qm", "with sub")
+    project.git("-C", "lib/sub", "config", "core.worktree", str(project.root))
+    branch = project.workspace.branch()
+    project.agent(branch, ["-C", "lib/sub", "--work-tree=.", "commit", "-q", "--allow-empty", "-m", "in sub"])
+    history = branch.land(commits="fast_forward", partial=True).history
+    [ref] = [
+        r for one in history if one.repository != "/.git" for r in one.refs if r.ref == "refs/heads/main"
+    ]
+    assert (ref.state, ref.said) == ("stays", "its files are not where its own configuration says")

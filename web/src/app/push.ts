@@ -1,5 +1,6 @@
 /** The service worker and web push: what of them this browser has, turned on and off (UI-95). */
 
+import { ApiError } from "../api/client.ts";
 import { pushApi } from "../api/settings.ts";
 import { prefer } from "../state/preferences.ts";
 import { t } from "../text.ts";
@@ -29,27 +30,27 @@ function bytes(key: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(text, (letter) => letter.charCodeAt(0));
 }
 
-/** Subscribe at the browser's push service; false where there is none. */
-async function subscribe(): Promise<boolean> {
-  if (!("serviceWorker" in navigator) || !("PushManager" in window)) return false;
+/** Subscribe at the browser's push service; return what to say where there is none. */
+async function subscribe(): Promise<string | null> {
+  if (!("serviceWorker" in navigator) || !("PushManager" in window)) return t.notifyTabs;
   const worker = await navigator.serviceWorker.getRegistration(`${base()}/`);
-  if (!worker?.active) return false;
+  if (!worker?.active) return t.notifyTabs;
   try {
     const made = await worker.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: bytes(await pushApi.key()) });
     await pushApi.subscribe(made.toJSON());
-    return true;
+    return null;
   } catch (error) {
     console.warn("no web push", error); // its service cannot be reached, or the server does without
-    return false;
+    return error instanceof ApiError && error.code === "extra_missing" ? `${t.notifyOpenTabs} ${error.message}` : t.notifyTabs;
   }
 }
 
 /** Ask to be told; return what to say about it. */
 export async function notifyMe(): Promise<string> {
   if (!(await mayNotify())) return "Notification" in window ? t.notifyBlocked : t.notifyOff;
-  const push = await subscribe();
-  prefer({ notify: true, push });
-  return push ? t.notifyOn : t.notifyTabs;
+  const without = await subscribe();
+  prefer({ notify: true, push: without === null });
+  return without ?? t.notifyOn;
 }
 
 /** Be told no longer, here and by the server; also at sign-out. */

@@ -53,6 +53,7 @@ export const settings = {
   roleNames: { viewer: "Viewer: reads only", user: "User", admin: "Admin" },
   notifications: "Notifications",
   notifyBlocked: "This browser blocks notifications from here. Allow them in its site settings.",
+  notifyOpenTabs: "You will be notified while a tab is open.",
   notifyTabs: "You will be notified while a tab is open. Web push needs https.",
   readsOnly: "You may read here, not write.",
 

@@ -18,7 +18,6 @@ from bowerbird.agent.turn_loop.arguments import Prepared
 from bowerbird.agent.turn_loop.asking import Answered, Wanted, wanted
 from bowerbird.agent.turn_loop.sampling import sample
 from bowerbird.agent.turn_loop.state import Turn
-from bowerbird.core import descriptors
 from bowerbird.core.events import (
     OutcomeStatus,
     SubagentEnd,
@@ -29,6 +28,7 @@ from bowerbird.core.events import (
     UsageStep,
 )
 from bowerbird.core.messages import Block, TextBlock
+from bowerbird.core.processes import descriptors
 from bowerbird.core.threads import to_thread
 from bowerbird.tools.context import ToolContext
 from bowerbird.tools.control import Control

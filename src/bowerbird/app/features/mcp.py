@@ -5,6 +5,7 @@ or calling them (`protocols/mcp_client`), files of servers (`cli/admin/mcp/serve
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ import msgspec
 
 from bowerbird.agent.turn import Found, MoreTools
 from bowerbird.config import Settings
+from bowerbird.core.extras import missing
 from bowerbird.protocols.mcp_client import McpClient, ServerSpec
 from bowerbird.protocols.mcp_client.spec import OAuthSpec
 from bowerbird.sessions.parts import SessionPart
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from bowerbird.store.rows.sessions import SessionRow
     from bowerbird.tools import Tool
     from bowerbird.workspace import Branch
+
+_log = logging.getLogger(__name__)
 
 
 class McpServers:
@@ -91,6 +95,12 @@ class SessionMcp(SessionPart):
         self._sandboxes = sandboxes
         self.servers = McpServers(settings, sandboxes)
         self._left: list[McpServers] = []  # of earlier settings; turns may still use them
+
+    async def start(self, *, drives_all: bool) -> None:
+        """Say it in a server's log when the library of its servers is missing; its turns say so, too."""
+        lack = missing("mcp", "MCP servers (mcp_servers)") if drives_all and self.servers.specs else None
+        if lack is not None:
+            _log.warning("%s", lack)
 
     def made(self, settings: Settings) -> McpServers:
         """Return the servers of other settings for `use`; raises ConfigError, and nothing has changed."""

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any, cast
 from bowerbird.agent.prompt import list_presets, load_preset
 from bowerbird.app.features.mcp import masking
 from bowerbird.core.errors import BowerbirdError, InvalidArgument
+from bowerbird.core.extras import missing
 from bowerbird.core.threads import to_thread
 from bowerbird.protocols.mcp_server.ground import McpCaller, McpGround, McpRules, PresetText
 from bowerbird.server.access.admission import Admission
 from bowerbird.server.access.identity import withdrawn
+from bowerbird.server.common.errors import problem_response
 from bowerbird.sessions.provider_agents.part import ProviderAgents
 from bowerbird.sessions.values import NewSession
 
@@ -192,6 +194,10 @@ class McpMount:
         self._checked = time.monotonic()
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        lack = missing("mcp", "Clients of MCP")
+        if lack is not None:
+            await problem_response(501, lack.code, str(lack))(scope, receive, send)
+            return
         if self._making is None:
             self._making = asyncio.create_task(self._made(), name="mcp door")
             self._ending = asyncio.create_task(self._end_with_server(), name="mcp end")

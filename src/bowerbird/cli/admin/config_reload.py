@@ -25,7 +25,7 @@ def reload(shell: Shell, *, server: str | None, json: bool) -> int:
     Raises:
         CliExit: no server answers there, or it does not let us.
     """
-    import httpx
+    import httpx2
 
     from bowerbird.config import inspect_settings
 
@@ -41,10 +41,10 @@ def reload(shell: Shell, *, server: str | None, json: bool) -> int:
     token = os.environ.get("BOWERBIRD_TOKEN")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
-        answer = httpx.post(
+        answer = httpx2.post(
             f"{address}/api/config/reload", headers=headers, timeout=TIMEOUT_S, trust_env=False
         )
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise CliExit(FAILED, f"no server answers at {harmless(address)}: {error}") from error
     if answer.status_code in (401, 403):
         raise CliExit(

@@ -96,6 +96,7 @@ async def _all_checks(loaded: "Loaded", *, online: bool) -> list[Check]:
         "hooks": lambda: _hooks(loaded),
         "python tool": _python,
         "search": _search,
+        "extras": lambda: _extras(loaded),
         "model": lambda: _model(loaded, online=online),
         "embedded model": lambda: _embedded(loaded, data_dir),
         "port": lambda: _port(loaded),
@@ -249,6 +250,28 @@ async def _search() -> list[Check]:
     return [Check("search", "ok", "by Python; faster with ripgrep (optional): pip install 'bowerbird[fast]'")]
 
 
+async def _extras(loaded: "Loaded") -> list[Check]:
+    """What settings want and no library is there for; else one row of what could be added."""
+    from bowerbird.core.extras import install_command, lacking
+
+    settings = loaded.settings
+    uses_sign_in = settings.server.auth == "oidc" or bool(settings.server.google_client_id)
+    wanted = {"mcp": any(entry.enabled for entry in settings.mcp_servers.values()), "oidc": uses_sign_in}
+    lacks = lacking()
+    rows = [
+        Check(
+            f"extra {name}",
+            "broken" if name == "oidc" else "degraded",
+            f"not installed; {why}",
+            install_command(name),
+        )
+        for name, why in lacks.items()
+        if wanted.get(name)
+    ]
+    more = ", ".join(f"{name} ({why})" for name, why in lacks.items() if not wanted.get(name))
+    return [*rows, *([Check("extras", "ok", f"not installed (optional): {more}")] if more else [])]
+
+
 async def _model(loaded: "Loaded", *, online: bool) -> list[Check]:
     from bowerbird.app import choose_model
     from bowerbird.app.mapping import model_settings
@@ -328,7 +351,7 @@ async def _port(loaded: "Loaded") -> list[Check]:
 async def _open_files() -> list[Check]:
     import resource
 
-    from bowerbird.core import descriptors
+    from bowerbird.core.processes import descriptors
 
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # a server raises the other one itself
     if most == resource.RLIM_INFINITY or most >= descriptors.ENOUGH:

@@ -3,10 +3,10 @@
 Here: its settings, what it says at the start, its exit codes. Not here: the server (`app/serving.py`).
 """
 
-import gc
 import sys
 from typing import TYPE_CHECKING, Any
 
+from bowerbird.cli.terminal.collector import started
 from bowerbird.cli.terminal.exits import DONE, FAILED, CliExit
 from bowerbird.cli.terminal.shell import Shell
 
@@ -45,7 +45,7 @@ def serve(shell: Shell, *, host: str | None, port: int | None, workspace: str | 
             f"bowerbird {context.version} serves {address} (workspace {context.settings.workspace})"
         )
         sys.stderr.flush()
-        gc.freeze()  # what is there now lives as long as the process: nobody needs to look through it again
+        started()
 
     sys.setswitchinterval(THREADS_TAKE_TURNS_S)
     try:

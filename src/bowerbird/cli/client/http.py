@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from bowerbird.cli.terminal.exits import CONFIG, FAILED, PARTLY, USAGE, CliExit, Refused
+from bowerbird.cli.terminal.exits import CONFIG, FAILED, PARTLY, USAGE, CliExit, NothingToLand, Refused
 from bowerbird.cli.terminal.text import harmless, one_line
 from bowerbird.core.errors import AlreadyAnswered, BowerbirdError, LandingRefused, SessionError, TurnRunning
 from bowerbird.core.forms import decode
 from bowerbird.models.settings import is_loopback
+from bowerbird.sessions.wishes import NOTHING_TO_LAND
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -98,7 +99,8 @@ class Requests:
 
         Raises:
             Refused: the server is not there, does not let us, or refuses; says what to do.
-            LandingRefused: it refuses to land, with the paths. SessionError: see `_SESSION_ERRORS`.
+            LandingRefused: it refuses to land, with the paths. NothingToLand: it has nothing to land.
+            SessionError: see `_SESSION_ERRORS`.
         """
         raw = await self._answer(method, path, body, query or {}, patient=patient)
         try:
@@ -184,6 +186,8 @@ class Requests:
             return self._unknown(said)
         if code == "landing_refused" and data.get("refused"):
             return LandingRefused(said, refused=data["refused"])
+        if said == NOTHING_TO_LAND:
+            return NothingToLand(said, USAGE)
         if code in _SESSION_ERRORS:
             return _SESSION_ERRORS[code](said)
         if about == "model":  # one that settings do not know, as in this process

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bowerbird.cli.client.preferences import Preferences
 from bowerbird.cli.client.protocol import Client
+from bowerbird.cli.terminal.collector import started
 from bowerbird.cli.terminal.exits import USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell, directory_of
 from bowerbird.cli.terminal.shell import run as run_async
@@ -110,6 +111,7 @@ async def local_client(
     from bowerbird.cli.client.local import LocalClient
 
     async with open_application(loaded, workspace=directory, model=model, attended=attended) as application:
+        started()
         yield LocalClient(application, directory, model)
 
 

@@ -225,6 +225,8 @@ class Client(Protocol):
     async def land(self, thread_id: str, wanted: "ToLand", told: "Told | None" = None) -> Row:
         """Land; return the record. Raises LandingRefused with the paths; nothing changed then.
 
+        Where there is nothing to land the record is empty, or it raises NothingToLand.
+
         Args:
             told: how far it is, of any thread.
         """

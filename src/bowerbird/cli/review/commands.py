@@ -32,7 +32,7 @@ from bowerbird.cli.terminal.terminal import Ability
 from bowerbird.cli.terminal.text import harmless, harmless_path, table
 from bowerbird.core.errors import LandingRefused, UnknownSession
 from bowerbird.core.threads import to_thread
-from bowerbird.sessions.wishes import Commits, CommitWish, ToLand
+from bowerbird.sessions.wishes import NOTHING_TO_LAND, Commits, CommitWish, ToLand
 
 _FIXED = {
     "done": "landed",
@@ -41,7 +41,7 @@ _FIXED = {
     "needs_attention": "could not finish",
 }
 _ID = re.compile(r"[0-9a-f]{4,12}")  # a session's, or how one begins
-NOTHING = {"detail": "there is nothing to land: the session changes no such path", "code": "conflict"}
+NOTHING = {"detail": NOTHING_TO_LAND, "code": "conflict"}
 
 
 class TerminalScreen:
@@ -187,6 +187,8 @@ def land(
             if not await checked(screen, client, thread_id, show):
                 return FAILED
         outcome = await land_chosen(screen, client, thread_id, asked)
+        if json and outcome is None:
+            return shell.json(NOTHING)
         if json:
             shell.json(_refusal(outcome) if isinstance(outcome, LandingRefused) else outcome)
         else:

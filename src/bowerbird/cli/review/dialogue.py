@@ -15,7 +15,7 @@ from bowerbird.cli.review.drawn import files_of
 from bowerbird.cli.review.git_lines import commit_of, history_lines, is_uncommitted
 from bowerbird.cli.review.marking import held_lines, to_accept, why_empty, without_unnamed
 from bowerbird.cli.terminal.drawing import coloured_diff
-from bowerbird.cli.terminal.exits import APPROVAL, DONE, PARTLY, USAGE, CliExit
+from bowerbird.cli.terminal.exits import APPROVAL, DONE, PARTLY, USAGE, CliExit, NothingToLand
 from bowerbird.cli.terminal.terminal import Ability, LandingBar
 from bowerbird.cli.terminal.text import harmless, harmless_path, plural, table
 from bowerbird.core.errors import LandingRefused
@@ -134,14 +134,19 @@ def _nothing(screen: Screen, why: str = "nothing was chosen") -> None:
     screen.note(f"{why}; nothing landed")
 
 
-async def land_chosen(screen: Screen, client: Client, thread_id: str, wanted: ToLand) -> Row | LandingRefused:
-    """Land what was chosen; a landing of many files has a bar."""
+async def land_chosen(screen: Screen, client: Client, thread_id: str, wanted: ToLand) -> Outcome:
+    """Land what was chosen, or say that there was nothing; a landing of many files has a bar."""
     try:
-        return await client.land(thread_id, wanted, LandingBar(screen.step, width=screen.width - 1))
+        landed = await client.land(thread_id, wanted, LandingBar(screen.step, width=screen.width - 1))
     except LandingRefused as refusal:
         return refusal
+    except NothingToLand:
+        landed = None
     finally:
         screen.step("")
+    if landed is None or not (landed["entries"] or landed["refused"] or landed.get("history")):
+        return _nothing(screen, why_empty([], named=bool(wanted.paths)))
+    return landed
 
 
 async def _accept_flagged(screen: Screen, entries: Sequence[Row], accept: Sequence[str]) -> tuple[str, ...]:
@@ -237,7 +242,7 @@ def _way_on(reasons: Sequence[str], *, partial: bool) -> str:
 
 
 def say_landed(screen: Screen, outcome: Outcome, *, partial: bool = False) -> None:
-    """Say what landed, or why nothing did (`partial`: alone); of nothing, `choose` has said why."""
+    """Say what landed, or why nothing did (`partial`: alone); of nothing it has been said already."""
     if outcome is None:
         return
     if isinstance(outcome, LandingRefused):
@@ -245,9 +250,6 @@ def say_landed(screen: Screen, outcome: Outcome, *, partial: bool = False) -> No
         _say_refused(screen, outcome.refused)
         if screen.prefix != "/":
             screen.note(_way_on([row["reason"] for row in outcome.refused], partial=partial))
-        return
-    if not (outcome["entries"] or outcome["refused"] or outcome.get("history")):
-        screen.note(f"{why_empty([])}; nothing landed")
         return
     landed, made = plural(files_of(outcome["entries"]), "change"), commit_of(outcome)
     aside = outcome["kind"] == "commit"

@@ -53,7 +53,7 @@ def to_accept(entries: Sequence[Row], accepted: Sequence[str]) -> list[tuple[str
         if grade_of(row) != "needs_accept":
             continue
         path = str(row["path"]).lstrip("/")
-        unit = _new_repository(path) if "git-dir" in row["flags"] else None
+        unit = _new_repository(row) if "git-dir" in row["flags"] else None
         if path not in named and unit not in named:
             found.setdefault(unit or path, reason_of(row))
     return list(found.items())
@@ -65,13 +65,16 @@ def without_unnamed(entries: Sequence[T], accepted: Sequence[str]) -> list[T]:
 
     def stays(row: T) -> bool:
         path = str(row["path"]).lstrip("/")
-        return ".git" in path.lower().split("/") and bool({path, _new_repository(path)} & waiting)
+        in_git = ".git" in path.lower().split("/") or "repository" in row
+        return in_git and bool({path, _new_repository(row)} & waiting)
 
     return [row for row in entries if not stays(row)]
 
 
-def _new_repository(path: str) -> str | None:
-    parts = path.split("/")
+def _new_repository(row: Row) -> str | None:
+    if "repository" in row:
+        return str(row["repository"]).lstrip("/")
+    parts = str(row["path"]).lstrip("/").split("/")
     return "/".join(parts[: parts.index(".git") + 1]) if ".git" in parts else None
 
 

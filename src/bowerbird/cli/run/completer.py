@@ -87,8 +87,10 @@ class LineCompleter(Completer):
                         yield completion
             return
         start = len(before) - before.rindex("@")
-        for name in (await self._names()).find(typed):
-            yield Completion(mention_of(name), start_position=-start, display=name)
+        found = list((await self._names()).find(typed))
+        ends = " " if len(found) == 1 and not found[0].endswith("/") else ""  # nothing is left to choose
+        for name in found:
+            yield Completion(mention_of(name) + ends, start_position=-start, display=name)
 
 
 def _is_command(before: str) -> bool:
@@ -104,6 +106,6 @@ def takes_choice(buffer: Buffer) -> bool:
     buffer.complete_state = None
     if chosen.text.endswith("/"):
         buffer.start_completion(select_first=False)  # what is in the directory
-    else:
+    elif not chosen.text.endswith(" "):
         buffer.insert_text(" ")
     return True

@@ -73,6 +73,10 @@ class OneShotSink:
         """Show a line on standard error."""
         self._terminal.note(text, style)
 
+    def warn(self, text: str) -> None:
+        """Show a line on standard error, quiet or not."""
+        self._terminal.warn(text, "yellow")
+
     def doing(self, action: str) -> None:
         """Set the status."""
         if not action:

@@ -271,6 +271,10 @@ class ChatScreen:
         for piece in wrapped(harmless(text), self.width):
             self._print(Terminal.styled(piece, style, self._terminal.out) + "\n")
 
+    def warn(self, text: str) -> None:
+        """Print a line above the prompt."""
+        self.line(text, "yellow")
+
     def doing(self, action: str) -> None:
         """Set what the spinner says."""
         if not action:

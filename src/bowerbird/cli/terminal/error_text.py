@@ -48,6 +48,21 @@ def _of_system(error: OSError) -> str:
     return text
 
 
+def no_memory() -> str:
+    """Return what is said where memory ran out: whose limit it was, and what to do."""
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return "there is not enough memory for this; end other programs, or use a machine with more"
+    from bowerbird.cli.terminal.text import size
+
+    return (
+        f"out of memory: this shell allows a program {size(limit)} of address space (ulimit -v);"
+        " lift the limit with `ulimit -v unlimited` and try again"
+    )
+
+
 def _free_at(path: str) -> str:
     """Return how much is free where `path` is; "" for what is no path."""
     from bowerbird.cli.terminal.text import size

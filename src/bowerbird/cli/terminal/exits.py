@@ -59,6 +59,10 @@ class Refused(BowerbirdError):
         self.exit_code = exit_code
 
 
+class NothingToLand(Refused):
+    """A server has nothing to land, which is an answer, as it is without a server."""
+
+
 class CliExit(Exception):
     """The command ends here with `code`; `message`, if any, goes to standard error."""
 

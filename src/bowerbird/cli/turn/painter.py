@@ -66,6 +66,10 @@ class Sink(Protocol):
         """Show one line of ours."""
         ...
 
+    def warn(self, text: str) -> None:
+        """Show one line about what went wrong, also where only answers are asked for."""
+        ...
+
     def doing(self, action: str) -> None:
         """Say what is being done now; "" for nothing."""
         ...
@@ -260,6 +264,8 @@ class TurnPainter:
                 text = f"model tier is now {event.tier}"
             case Notice():
                 text = event.text
+                if event.kind == "tools" and self._quiet:
+                    self._sink.warn(harmless(text))  # the answer may lack what these tools would have told
             case BackgroundResult():
                 text = "; ".join(f"{n['task_id']} {n['status']}: {n['command']}" for n in event.notifications)
             case SubagentStart():

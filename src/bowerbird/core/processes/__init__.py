@@ -1,1 +1,1 @@
-"""Child processes: one that answers and can be killed, and one whose whole family ends with it."""
+"""Processes: what this one may still open, a child that can be killed, one whose family ends with it."""

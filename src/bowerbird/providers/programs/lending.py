@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from bowerbird.core.extras import missing
 from bowerbird.providers.programs.transports import McpAddress
 from bowerbird.sandbox.run.doors import Door
 
@@ -41,6 +42,8 @@ async def lent_tools(
     why = HEADLESS if not acp else NO_LOOPBACK.format(tier=tier) if tier != "overlay" else ""
     if names and not why and ground.lender is None:
         why = NOWHERE
+    if names and not why and (lack := missing("mcp", "Tools of MCP servers")) is not None:
+        why = str(lack)
     if not names or why or ground.lender is None:
         if names:
             metadata["mcp_servers"] = {"lent": [], "left_out": dict.fromkeys(names, why)}

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from bowerbird.core.extras import install_command
 from bowerbird.providers.catalogue import CatalogueEntry
 from bowerbird.providers.contract.types import AgentEvent
 from bowerbird.providers.programs.launching import launch
@@ -109,5 +110,7 @@ async def over_acp(attempt: Attempt, program: tuple[str, ...]) -> tuple[Outcome,
     try:
         from bowerbird.providers.programs.acp_run import run_acp
     except ImportError as error:
-        raise Fallback("the library of the extra `agents` is not installed") from error
+        raise Fallback(
+            f"the library of the extra `agents` is not installed: {install_command('agents')}"
+        ) from error
     return await run_acp(attempt, program)

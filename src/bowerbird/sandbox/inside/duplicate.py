@@ -1,5 +1,9 @@
 """The same tree once more, beside the old one on the same mount, and the removal of a tree.
 
+Small files are copied, large ones linked. To link one of a lower layer the kernel copies it up first and
+waits until the copy is on the disk: milliseconds a file, minutes for a directory of many. The bytes of a
+large file cost more than that, and one that the branch made itself needs no copy.
+
 Here: linking and copying entries with all that they are. Not here: when (`renames`).
 """
 
@@ -15,7 +19,11 @@ if TYPE_CHECKING:
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _DEEPEST = 250
 _LOOK_EVERY = 256
-_CHUNK = 1 << 24
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_CHUNK = 1 << 17
+_LARGE = 1 << 20
+_SET_IDS = stat.S_ISUID | stat.S_ISGID
 _CANNOT_LINK = (errno.EPERM, errno.EACCES, errno.EXDEV, errno.EMLINK, errno.EOVERFLOW, errno.EOPNOTSUPP)
 
 
@@ -92,12 +100,24 @@ class Copying:
             if first != f"{above}/{item.name}":
                 os.link(first, item.name, src_dir_fd=self._top, dst_dir_fd=target, follow_symlinks=False)
                 return
+        if _is_small(status):
+            try:
+                _copy(source, target, item.name)
+            except PermissionError:
+                pass  # nobody may read it; the kernel may
+            else:
+                return
         try:
             os.link(item.name, item.name, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
         except OSError as error:
             if error.errno not in _CANNOT_LINK:
                 raise
-            _copy(source, target, item.name, status)
+            _remake(source, target, item.name, status)
+
+
+def _is_small(status: os.stat_result) -> bool:
+    """Whether copying is as good as linking; who sets a user's id for others is left to the kernel."""
+    return stat.S_ISREG(status.st_mode) and status.st_size < _LARGE and not status.st_mode & _SET_IDS
 
 
 @contextlib.contextmanager
@@ -109,34 +129,48 @@ def _opened(above: int, name: str) -> "Generator[int]":
         os.close(handle)
 
 
-def _copy(source: int, target: int, name: str, status: os.stat_result) -> None:
+def _remake(source: int, target: int, name: str, status: os.stat_result) -> None:
     """Make an entry that cannot be linked once more."""
     if stat.S_ISLNK(status.st_mode):
         os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=target)
         times = (status.st_atime_ns, status.st_mtime_ns)
         os.utime(name, ns=times, dir_fd=target, follow_symlinks=False)
-        return
-    if not stat.S_ISREG(status.st_mode):
+    elif stat.S_ISREG(status.st_mode):
+        _copy(source, target, name)
+    else:
         raise CannotCopy(f"holds {name}, which is neither a file, a directory nor a link")
-    with contextlib.ExitStack() as stack:
-        read, write = os.O_RDONLY | os.O_NOFOLLOW, os.O_WRONLY | os.O_CREAT | os.O_EXCL
-        old = os.open(name, read | os.O_CLOEXEC, dir_fd=source)
-        stack.callback(os.close, old)
-        new = os.open(name, write | os.O_CLOEXEC, 0o600, dir_fd=target)
-        stack.callback(os.close, new)
-        while os.sendfile(new, old, None, _CHUNK):
-            pass
-        _take_after(old, new)
+
+
+def _copy(source: int, target: int, name: str) -> None:
+    """Copy a file with all that it is; nothing is made of one that cannot be read."""
+    old = os.open(name, _READ, dir_fd=source)
+    try:
+        new = os.open(name, _WRITE, 0o600, dir_fd=target)
+        try:
+            while data := os.read(old, _CHUNK):
+                _write(new, data)
+            _take_after(old, new)
+        finally:
+            os.close(new)
+    finally:
+        os.close(old)
+
+
+def _write(handle: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(handle, data) :]
 
 
 def _take_after(old: int, new: int) -> None:
     """Give a copy the attributes, group, mode and times of its original."""
-    status = os.fstat(old)
-    with contextlib.suppress(OSError):  # a file system without attributes, or a name that is not ours to give
+    status, made = os.fstat(old), os.fstat(new)
+    with contextlib.suppress(OSError):  # a file system without attributes
         for name in os.listxattr(old):
-            os.setxattr(new, name, os.getxattr(old, name))
-    with contextlib.suppress(OSError):  # a group that this user is not in; `mv` leaves it, too
-        os.fchown(new, -1, status.st_gid)
+            with contextlib.suppress(OSError):  # one that is not ours to give
+                os.setxattr(new, name, os.getxattr(old, name))
+    if made.st_gid != status.st_gid:
+        with contextlib.suppress(OSError):  # a group that this user is not in; `mv` leaves it, too
+            os.fchown(new, -1, status.st_gid)
     os.fchmod(new, stat.S_IMODE(status.st_mode))
     os.utime(new, ns=(status.st_atime_ns, status.st_mtime_ns))
 

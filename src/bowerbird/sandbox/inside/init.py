@@ -92,7 +92,7 @@ def prepare(message: "Message") -> str:
     root = message.get("root")
     if root and not (os.getcwd() + "/").startswith(os.path.realpath(root) + "/"):
         raise Escaped(errno.EXDEV, f"cwd {message['cwd']} leads out of the workspace")
-    os.umask(0o022)
+    os.umask(message["umask"])
     program = _find(message["argv"][0], message["env"].get("PATH", ""))
     for name, value in message.get("rlimits", {}).items():
         kind = getattr(resource, f"RLIMIT_{name}")

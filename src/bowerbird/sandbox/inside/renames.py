@@ -11,8 +11,8 @@ What the command writes to its memory, or does to the paths, while this thread l
 the command could not do itself: the thread stands in the command's own namespaces, as its user, without
 capabilities and under the usual filter. So the user's files are as far away from it as from the command.
 
-Files are linked, not read: the kernel copies a lower one up with its mode, times and attributes. What cannot
-be linked (another owner's) is copied.
+Small files are copied with all that they are, large ones linked (see `duplicate`): each in the time that it
+takes outside.
 
 Here: deciding and doing this. Not here: reading calls (`notifications`), copying (`duplicate`).
 """

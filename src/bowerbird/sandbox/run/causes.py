@@ -72,6 +72,11 @@ _NO_TRACE = (
     "ASAN_OPTIONS=detect_leaks=0 turns the check for leaks off"
 )
 
+_LINKS = (
+    "a hard link to a file of the workspace is a file of its own here, and git clone takes that for a fault: "
+    "git clone --no-hardlinks copies"
+)
+
 
 class Causes(msgspec.Struct):
     """Says each cause once; one for each sandbox.
@@ -101,6 +106,8 @@ class Causes(msgspec.Struct):
             causes.append(("names", _CLOSED if network == "closed" else _LISTED))
         if tier == "copy" and _TRACE.search(text):
             causes.append(("trace", _NO_TRACE))
+        if tier == "overlay" and "hardlink different from source" in text:
+            causes.append(("links", _LINKS))
         if "not a git repository" in text and (why := self.view.git_not_shown()):
             causes.append(("git", why))
         new = {cause: said for cause, said in causes if cause not in self._told}

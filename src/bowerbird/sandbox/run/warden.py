@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from bowerbird.core import descriptors
 from bowerbird.core.errors import SandboxUnavailable
+from bowerbird.core.processes import descriptors
 from bowerbird.sandbox.inside import channel
 
 _ANSWER_S = 10.0

@@ -17,6 +17,7 @@ from typing import Any
 
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.ids import new_id
+from bowerbird.core.processes.creation_mask import creation_mask
 from bowerbird.core.threads import in_thread
 from bowerbird.sandbox.inside import channel
 from bowerbird.sandbox.run.warden import PACKAGE, Mounted, Warden
@@ -177,7 +178,7 @@ class WarmSandbox:
         command = new_id("c")
         message = {
             "op": "run", "id": command, "argv": list(argv), "cwd": cwd, "env": dict(env),
-            "rlimits": dict(rlimits), "root": root,
+            "rlimits": dict(rlimits), "root": root, "umask": creation_mask(),
         }  # fmt: skip
         ended: asyncio.Future[Answer] = self._loop.create_future()
         self._running[command] = ended

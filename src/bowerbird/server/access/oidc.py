@@ -35,7 +35,7 @@ class SignIn:
     Args:
         issuer: `server.oidc_issuer`. client_id: the audience.
         emails, domains, denied: see `Admission`.
-        fetch: gets a JSON document; over HTTPS with httpx when None.
+        fetch: gets a JSON document; over HTTPS with httpx2 when None.
     """
 
     def __init__(
@@ -131,14 +131,14 @@ async def fetch_json(url: str) -> Mapping[str, Any]:
     Raises:
         OSError, ValueError: it cannot be had.
     """
-    import httpx
+    import httpx2
 
     try:
-        async with httpx.AsyncClient(timeout=FETCH_S, follow_redirects=False) as client:
+        async with httpx2.AsyncClient(timeout=FETCH_S, follow_redirects=False) as client:
             answer = await client.get(url)
             answer.raise_for_status()
             found: Any = answer.json()
-    except httpx.HTTPError as error:
+    except httpx2.HTTPError as error:
         raise OSError(f"{type(error).__name__}: {error}") from error
     if not isinstance(found, dict):
         raise ValueError("the answer is not a JSON object")

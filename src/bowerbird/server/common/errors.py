@@ -19,9 +19,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from bowerbird.core import descriptors
 from bowerbird.core import errors as core
 from bowerbird.core.ids import new_id
+from bowerbird.core.processes import descriptors
 from bowerbird.server.common.safe_text import in_wire_words, said
 from bowerbird.store.sql.patience import LOOKING_S, READ_PATIENCE_S
 
@@ -143,9 +143,11 @@ _KNOWN: Mapping[type[BaseException], tuple[int, str | None]] = {
     core.BranchBusy: (409, None),
     core.LimitExceeded: (413, None),
     core.MessageTooLarge: (413, None),
+    core.InvalidWorkspace: (409, None),  # it is registered, or was there when the conversation began
     core.InvalidPath: (404, None),
     core.WorkspaceError: (409, None),
     core.ConfigError: (503, None),
+    core.ExtraMissing: (501, None),
     core.ModelError: (502, None),
     core.SandboxUnavailable: (503, None),
     core.StorageFull: (507, "the disk is full, or less than store.min_free_mb is free; nothing was stored"),

@@ -7,6 +7,7 @@ Pages are never kept by a browser without asking; files below `/assets/` have th
 name and are kept for a year.
 """
 
+import gzip
 import html
 import mimetypes
 import re
@@ -140,7 +141,8 @@ def asset(name: str, directory: Path, accepted: str = "") -> Response:
         Problem: 404 for what is no file directly in `directory`.
     """
     path = directory / name
-    if "/" in name or name.startswith(".") or not path.is_file():
+    packed = path.with_name(f"{name}.gz")
+    if "/" in name or name.startswith(".") or not (path.is_file() or packed.is_file()):
         raise problem("not_found", "there is no such file")
     kind = _TYPES.get(path.suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
     keep = FOREVER if directory.name == "assets" else ASK
@@ -149,7 +151,14 @@ def asset(name: str, directory: Path, accepted: str = "") -> Response:
         form = path.with_name(path.name + ending)
         if takes(accepted, coding) and form.is_file():
             return FileResponse(form, media_type=kind, headers={**headers, "Content-Encoding": coding})
+    if not path.is_file():  # a wheel has the compressed forms alone, as every browser takes one of them
+        return Response(_unpacked(packed), media_type=kind, headers=headers)
     return FileResponse(path, media_type=kind, headers=headers)
+
+
+@lru_cache(maxsize=4)
+def _unpacked(path: Path) -> bytes:
+    return gzip.decompress(path.read_bytes())
 
 
 def takes(accepted: str, coding: str) -> bool:

@@ -3,14 +3,15 @@
 Here: the routes. Not here: their messages and turns (`turns.py`), what a list row holds (`shown.py`).
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Query
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 from starlette.responses import Response
 
 from bowerbird.server.common.context import Caller, ServerContext
 from bowerbird.server.common.errors import problem
+from bowerbird.server.common.forms import meant_member
 from bowerbird.server.common.json_answers import NOT_BLANK, answer, clean, is_id
 from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.conversations.conversations import (
@@ -55,6 +56,16 @@ Money = Annotated[
 
 class NewConversation(Body):
     """How a conversation begins; everything may be left out."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nearly(cls, given: Any) -> Any:
+        """Refuse a member that is another one misspelt: what was meant would be left out silently."""
+        if isinstance(given, dict):
+            meant = meant_member(cast("dict[str, Any]", given), tuple(cls.model_fields))
+            if meant is not None:
+                raise ValueError(f"there is no member `{meant[0]}`; did you mean `{meant[1]}`?")
+        return cast("Any", given)
 
     preset: str | None = None
     enable_teams: bool = False

@@ -47,7 +47,7 @@ from bowerbird.server.routes.shapes import (
     RefusedPath,
 )
 from bowerbird.server.routes.turns import Accepted
-from bowerbird.sessions.wishes import NO_CHECK, CommitWish, ToLand
+from bowerbird.sessions.wishes import NO_CHECK, NOTHING_TO_LAND, CommitWish, ToLand
 
 router = APIRouter(prefix="/api", tags=["review"])
 
@@ -293,7 +293,7 @@ async def land(
     )
     landing = await context.sessions.review.land(row.thread_id, asked, actor=caller.user_id, door=DOOR)
     if not landing.entries and not landing.history:
-        raise problem("conflict", "there is nothing to land: the conversation changes no such path")
+        raise problem("conflict", NOTHING_TO_LAND.replace("session", "conversation"))
     return answer(shown_landing(landing))
 
 

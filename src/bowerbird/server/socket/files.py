@@ -18,6 +18,8 @@ from bowerbird.core.threads import to_thread
 from bowerbird.core.wire import FileRow
 from bowerbird.server.socket.translate import Closing
 from bowerbird.workspace.git.apart import in_git
+from bowerbird.workspace.marks.surroundings import made_repositories
+from bowerbird.workspace.tree.changes import Tops
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
@@ -136,8 +138,9 @@ def closing_of(
 
 def changed_rows(changed: "Mapping[str, FileFacts | None]") -> list[FileRow]:
     """Return the files that the branch has its own version of, by path, without git's own. Pure."""
-    own = ((path, facts) for path, facts in sorted(changed.items()) if not in_git(path))
-    return [_row(path, facts.size) for path, facts in own if facts is not None]
+    present = {path: facts for path, facts in changed.items() if facts is not None and not in_git(path)}
+    made = Tops(made_repositories(present))
+    return [_row(path, facts.size) for path, facts in sorted(present.items()) if not made.cover(path)]
 
 
 def _row(path: str, size: int) -> FileRow:

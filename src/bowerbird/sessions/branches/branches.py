@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from bowerbird.core import descriptors
 from bowerbird.core.errors import BowerbirdError, BranchBusy, InvalidWorkspace, NotFound
+from bowerbird.core.processes import descriptors
 from bowerbird.core.threads import in_thread, to_thread
 
 if TYPE_CHECKING:
@@ -100,6 +100,11 @@ class Branches:
             branch = await to_thread(found.branch, name, policy=policy, hide=hide)
         self._branches[branch.id] = branch
         return branch
+
+    async def remove(self, branch: "Branch") -> None:
+        """Remove a branch that no session came to have, for good."""
+        self._branches.pop(branch.id, None)
+        await in_thread(branch.remove)
 
     async def of(self, session: "SessionRow") -> "Branch":
         """Return the open branch of a session.

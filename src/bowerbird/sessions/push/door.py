@@ -13,11 +13,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from bowerbird.core.errors import InvalidArgument, ToolError
+from bowerbird.core.extras import missing
 from bowerbird.sessions.delivery.messages import Parcel
 from bowerbird.sessions.delivery.outbox import DeliveryFailed
 from bowerbird.sessions.push.encryption import authorization, encrypted
 from bowerbird.sessions.push.own_key import own_key
-from bowerbird.sessions.push.rules import DOOR, PushRules, check_endpoint, guard_of
+from bowerbird.sessions.push.rules import DOOR, WHAT, PushRules, check_endpoint, guard_of
 from bowerbird.store.rows.push import drop_subscription, find_subscription
 from bowerbird.store.store import Store
 
@@ -43,13 +44,16 @@ class PushDoor:
 
     async def send(self, address: str, parcel: Parcel, key: str) -> str | None:
         """See `Deliverer`; a second message of one kind replaces the first, so no key is needed."""
-        import httpx  # a server that tells nobody needs none
+        import httpx2  # a server that tells nobody needs none
 
         del key
         row = await self._store.write(lambda c: find_subscription(c, address), flush=False)
         rules = self._rules()
         if row is None or not rules.enabled:
             return None  # signed out meanwhile: nobody is told, and nothing is left to try
+        lack = missing("push", WHAT)
+        if lack is not None:
+            raise DeliveryFailed(str(lack), is_final=True)
         private = await self._store.write(own_key)
         try:
             check_endpoint(row.endpoint, rules)
@@ -57,10 +61,10 @@ class PushDoor:
             status, retry_after = await _post(
                 row.endpoint, body, _headers(row.endpoint, private, rules.contact, parcel), rules
             )
-        except (InvalidArgument, ToolError, httpx.InvalidURL) as error:
+        except (InvalidArgument, ToolError, httpx2.InvalidURL) as error:
             await self._forget(row.id)
             raise DeliveryFailed(str(error), is_final=True) from error
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             host = urlsplit(row.endpoint).hostname
             raise DeliveryFailed(f"{host}: {type(error).__name__}") from error
         if status in (404, 410):
@@ -97,14 +101,14 @@ async def _post(
 
     The address that was checked is the one connected to; no redirect is followed, no answer's body is read.
     """
-    import httpx
+    import httpx2
 
     from bowerbird.tools.web.pinned_http import PinnedTransport
 
     transport = PinnedTransport(guard_of(rules), rules.verify)
     async with (
         asyncio.timeout(SEND_S),
-        httpx.AsyncClient(transport=transport, timeout=SEND_S, trust_env=False) as client,
+        httpx2.AsyncClient(transport=transport, timeout=SEND_S, trust_env=False) as client,
         client.stream("POST", endpoint, content=body, headers=dict(headers)) as response,
     ):
         wait = response.headers.get("retry-after", "")

@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 
 from bowerbird.core.errors import InvalidArgument, UnknownSession
 from bowerbird.core.events import ApprovalRequest
+from bowerbird.core.extras import require
 from bowerbird.core.tasks import Tasks
 from bowerbird.core.timestamps import from_iso, now_iso
 from bowerbird.sessions.delivery.messages import Parcel, ordered_ids
@@ -24,7 +25,7 @@ from bowerbird.sessions.live.hub import Live, Published, TurnMark
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.push.encryption import check_keys, public_key
 from bowerbird.sessions.push.own_key import own_key
-from bowerbird.sessions.push.rules import DOOR, PushRules, check_endpoint
+from bowerbird.sessions.push.rules import DOOR, WHAT, PushRules, check_endpoint
 from bowerbird.sessions.thread_ids import root_of
 from bowerbird.store.rows.outbox import OutboxRow, insert_parcels
 from bowerbird.store.rows.push import drop_endpoint, keep_subscription, subscriptions_of
@@ -65,7 +66,7 @@ class Push(SessionPart):
         """Return the key that browsers subscribe with, made at the first question.
 
         Raises:
-            InvalidArgument: push is turned off.
+            InvalidArgument: push is turned off. ExtraMissing: its library is not installed.
         """
         self._require()
         return public_key(await self._store.write(own_key))
@@ -75,6 +76,7 @@ class Push(SessionPart):
 
         Raises:
             InvalidArgument: the keys are none, or the address is none that may be sent to.
+            ExtraMissing: the library of push is not installed.
         """
         self._require()
         check_keys(p256dh, auth)
@@ -88,6 +90,7 @@ class Push(SessionPart):
     def _require(self) -> None:
         if not self._rules().enabled:
             raise InvalidArgument("web push is turned off here (push.enabled)")
+        require("push", WHAT)
 
     # ------------------------------------------------------------ what happens
 

@@ -12,6 +12,7 @@ from bowerbird.core.errors import InvalidArgument, ToolError
 from bowerbird.tools.web.net_guard import Guard
 
 DOOR = "push"
+WHAT = "Messages to browsers (web push)"
 LONGEST_ENDPOINT = 2_000
 
 

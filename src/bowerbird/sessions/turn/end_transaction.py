@@ -9,9 +9,9 @@ from typing import Any, Literal
 import msgspec
 from sqlalchemy import Connection
 
-from bowerbird.core import descriptors
 from bowerbird.core.events import Done, RunError, wire_stop
 from bowerbird.core.ids import new_id
+from bowerbird.core.processes import descriptors
 from bowerbird.core.usage import Usage
 from bowerbird.sessions.inbox.accept import requeue_steers
 from bowerbird.sessions.turn.step_records import followed_by

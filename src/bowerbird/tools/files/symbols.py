@@ -5,12 +5,14 @@ A grammar is loaded when a file of its language is first asked for.
 """
 
 import importlib
+from importlib.util import find_spec
 from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
 
 from bowerbird.core.errors import InvalidArgument
+from bowerbird.core.extras import install_command
 
 SUPPORTED = "Python, JavaScript, TypeScript, Go, Rust, Java, C, C++"
 
@@ -109,12 +111,19 @@ def language_of(path: str) -> Language:
 def symbols(source: bytes, language: Language) -> list[Symbol]:
     """Return what `source` defines, in its order. Slow for large files: use a thread.
 
+    Raises:
+        InvalidArgument: the language's grammar comes with an extra that is not installed.
+
     Example:
         >>> symbols(b"def f(): pass", language_of("a.py"))[0].name
         'f'
     """
     import tree_sitter
 
+    if find_spec(language.module) is None:
+        raise InvalidArgument(
+            f"no grammar of this language is installed: {install_command('languages')}; search_files works"
+        )
     library: Any = tree_sitter  # its types know only integers as grammars, the wheels give capsules
     module: Any = importlib.import_module(language.module)
     parser = library.Parser(library.Language(getattr(module, language.function)()))

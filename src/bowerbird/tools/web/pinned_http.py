@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from urllib.parse import urljoin
 
-import httpx
+import httpx2
 import msgspec
 
 from bowerbird.core.errors import ToolError
@@ -48,7 +48,7 @@ class Fetched(msgspec.Struct, frozen=True):
     cut: bool
 
 
-class PinnedTransport(httpx.AsyncBaseTransport):
+class PinnedTransport(httpx2.AsyncBaseTransport):
     """Resolves once, checks every address, and connects to one of those, TLS by the original name.
 
     Args:
@@ -58,17 +58,17 @@ class PinnedTransport(httpx.AsyncBaseTransport):
 
     def __init__(self, guard: Guard, verify: ssl.SSLContext | None = None) -> None:
         self._guard = guard
-        self._inner = httpx.AsyncHTTPTransport(verify=verify or True, trust_env=False, retries=0)
+        self._inner = httpx2.AsyncHTTPTransport(verify=verify or True, trust_env=False, retries=0)
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send `request`; raises AddressRefused before any connection is made."""
         host, port = self._guard.check_url(str(request.url))
         try:
             addresses = await self._guard.addresses(host, port)
         except OSError as error:
-            raise httpx.ConnectError(f"{host} cannot be resolved", request=request) from error
+            raise httpx2.ConnectError(f"{host} cannot be resolved", request=request) from error
         for address in addresses:
-            pinned = httpx.Request(
+            pinned = httpx2.Request(
                 request.method,
                 request.url.copy_with(host=address),
                 headers=request.headers,  # its Host is the original one
@@ -77,7 +77,7 @@ class PinnedTransport(httpx.AsyncBaseTransport):
             )
             try:
                 return await self._inner.handle_async_request(pinned)
-            except (httpx.ConnectError, httpx.ConnectTimeout):
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
                 if address == addresses[-1]:
                     raise
         raise AssertionError("addresses is never empty")
@@ -111,22 +111,22 @@ async def fetch(
     try:
         async with asyncio.timeout(timeout_s):
             transport = PinnedTransport(guard, verify)
-            async with httpx.AsyncClient(
-                transport=transport, timeout=httpx.Timeout(timeout_s, connect=_CONNECT_S), trust_env=False
+            async with httpx2.AsyncClient(
+                transport=transport, timeout=httpx2.Timeout(timeout_s, connect=_CONNECT_S), trust_env=False
             ) as client:
                 return await _follow(client, guard, url, {**own, **(headers or {})}, own, stays=stays)
     except TimeoutError as error:
         raise FetchFailed(f"cannot fetch {url}: no complete answer within {timeout_s:g} s") from error
-    except httpx.TimeoutException as error:
+    except httpx2.TimeoutException as error:
         raise FetchFailed(f"cannot fetch {url}: the server took too long") from error
-    except httpx.HTTPError as error:
+    except httpx2.HTTPError as error:
         raise FetchFailed(f"cannot fetch {url}: {error or type(error).__name__}") from error
-    except httpx.InvalidURL as error:
+    except httpx2.InvalidURL as error:
         raise AddressRefused(f"not a usable URL: {error}") from error
 
 
 async def _follow(
-    client: httpx.AsyncClient,
+    client: httpx2.AsyncClient,
     guard: Guard,
     url: str,
     headers: dict[str, str],
@@ -153,7 +153,7 @@ async def _follow(
     raise FetchFailed(f"cannot fetch {url}: more than {MAX_REDIRECTS} redirects")
 
 
-async def _body(response: httpx.Response, url: str) -> tuple[bytes, bool]:
+async def _body(response: httpx2.Response, url: str) -> tuple[bytes, bool]:
     """Read at most 5 MiB of decompressed body; then the caller closes the connection."""
     body = bytearray()
     async with aclosing(_decoded(response, url)) as pieces:
@@ -164,7 +164,7 @@ async def _body(response: httpx.Response, url: str) -> tuple[bytes, bool]:
     return bytes(body), False
 
 
-async def _decoded(response: httpx.Response, url: str) -> AsyncGenerator[bytes, None]:
+async def _decoded(response: httpx2.Response, url: str) -> AsyncGenerator[bytes, None]:
     """Yield the body in pieces of at most 64 KiB: a small body may unpack to gigabytes."""
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):

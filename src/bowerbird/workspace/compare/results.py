@@ -231,6 +231,7 @@ class PlannedPath(PathMarks):
         drift: what the user's edits since then mean for it.
         ignored: git's own leavings, which stay on the branch unless they are named.
         hunks: ids of those that land. links: names that the workspace's file has.
+        repository: the new git directory that it is a part of, which lands whole, by its own name.
     """
 
     path: str
@@ -243,6 +244,7 @@ class PlannedPath(PathMarks):
     hunks: tuple[str, ...] = ()
     links: int = 1
     path_b64: str | None = None
+    repository: str | None = None
 
     def record(self) -> dict[str, Any]:
         """Return the form of WS-49."""
@@ -257,6 +259,7 @@ class PlannedPath(PathMarks):
             "ignored": self.ignored,
             "hunks": list(self.hunks),
             **({"links": self.links} if self.links > 1 else {}),
+            **({"repository": self.repository} if self.repository is not None else {}),
         }
 
 

@@ -26,6 +26,7 @@ from bowerbird.core.errors import (
     Stale,
     WorkspaceError,
 )
+from bowerbird.core.processes.creation_mask import new_mode
 from bowerbird.workspace.files.file_reads import read_all
 from bowerbird.workspace.history.branch_journal import Step
 from bowerbird.workspace.registry.state import BranchState
@@ -42,8 +43,7 @@ from bowerbird.workspace.tree.paths import (
 )
 from bowerbird.workspace.tree.stack import Stack
 
-NEW_FILE = 0o644
-NEW_DIRECTORY = 0o755
+PRIVATE_FILE = 0o644
 
 
 @contextmanager
@@ -90,7 +90,7 @@ class FileOps:
             entry = target.entry
             self._check_hash(stack, target, if_hash)
             self._state.limits.check_write(len(data), target.path)
-            self._put(stack, target.path, data, entry.mode if entry is not None else NEW_FILE)
+            self._put(stack, target.path, data, entry.mode if entry is not None else new_mode(0o666))
             record = add_path({}, "written", target.path)
             return record | {"bytes": len(data), "created": entry is None, "hash": hash_of(data)}
 
@@ -209,7 +209,7 @@ class FileOps:
                 raise NotFound(f"{shown_path(above)} does not exist; set parents to make it", above)
             self._charge(stack, [target.path], 0, target.path)
             made = self._save_step(stack, target.path)
-            stack.put_dir(target.path, NEW_DIRECTORY)
+            stack.put_dir(target.path, new_mode(0o777))
             self._record([*made, Step("mkdir", target.path)])
             return add_path({"created": True}, "path", target.path)
 
@@ -253,7 +253,8 @@ class FileOps:
         self._charge(stack, [target.path], size, target.path)
         existed = stack.lookup(target.path)
         made = self._save_step(stack, target.path)
-        stack.put_file(target.path, str(source), existed.mode if existed is not None else NEW_FILE, sync=True)
+        mode = existed.mode if existed is not None else new_mode(0o666)
+        stack.put_file(target.path, str(source), mode, sync=True)
         kind = "modify" if existed is not None else "create"
         self._record([*made, Step("write", target.path, kind, size)])
 
@@ -269,7 +270,7 @@ class FileOps:
             private = list(dict.fromkeys([*manifest.value.private, *made, target.path]))
             # Named first: a kill before the file is there leaves a name without a file.
             manifest.update(private=tuple(private))
-            stack.put_file(target.path, data, NEW_FILE)
+            stack.put_file(target.path, data, PRIVATE_FILE)
 
     # ------------------------------------------------------------ parts
 

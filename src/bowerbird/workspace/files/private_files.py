@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bowerbird.core.errors import NotDirectory
-from bowerbird.workspace.files.file_ops import NEW_FILE
+from bowerbird.workspace.files.file_ops import PRIVATE_FILE
 from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.tree.nodes import Entry
 from bowerbird.workspace.tree.paths import shown_path
@@ -50,7 +50,7 @@ def sync_private(
 
 def _write(stack: Stack, put: Mapping[str, bytes], gone: list[str]) -> None:
     for path, content in put.items():
-        stack.put_file(path, content, NEW_FILE)
+        stack.put_file(path, content, PRIVATE_FILE)
     for path in gone:
         stack.remove(path)
 

@@ -10,8 +10,13 @@ from collections.abc import Sequence
 import msgspec
 
 from bowerbird.workspace.marks.names import folded_parts
-from bowerbird.workspace.marks.surroundings import GitPlace, Surroundings, around_changes
-from bowerbird.workspace.tree.changes import Change
+from bowerbird.workspace.marks.surroundings import (
+    GitPlace,
+    Surroundings,
+    around_changes,
+    made_repositories,
+)
+from bowerbird.workspace.tree.changes import Change, Tops
 from bowerbird.workspace.tree.stack import Stack
 
 # What git writes while an operation is under way, and stores of its extensions: of use to that clone only.
@@ -34,8 +39,9 @@ def in_git(path: str) -> bool:
 
 
 def files_of(changes: Sequence[Change]) -> list[Change]:
-    """Return the changes that lie in no git directory."""
-    return [change for change in changes if not in_git(change.path)]
+    """Return the changes that lie in no git directory, nor in one of another name that the branch made."""
+    files, made = [change for change in changes if not in_git(change.path)], _made(changes)
+    return [change for change in files if not made.cover(change.path)]
 
 
 class Apart(msgspec.Struct, frozen=True):
@@ -58,10 +64,11 @@ class Apart(msgspec.Struct, frozen=True):
 def apart(changes: Sequence[Change], around: Surroundings) -> Apart:
     """Divide the changes of a branch."""
     found = Apart([], [], [], [])
+    made, gone = _made(changes), _gone(changes)
     for change in changes:
-        if not in_git(change.path):
+        if not in_git(change.path) and not made.cover(change.path):
             found.files.append(change)
-        elif not _is_setting(around.git_place(change.path)):
+        elif gone.cover(change.path) or not _is_setting(around.git_place(change.path)):
             found.data.append(change)
         elif not around.is_elsewhere(change.path):
             found.settings.append(change)
@@ -72,12 +79,24 @@ def apart(changes: Sequence[Change], around: Surroundings) -> Apart:
 
 
 def comparable(stack: Stack, changes: Sequence[Change], named: Sequence[str] | None) -> list[Change]:
-    """Return the changes that a diff shows: files, and a git directory's settings where they are named."""
+    """Return the changes that a diff shows: files, and what lies in a new git directory where it is named."""
+    if named and not any(in_git(path) for path in named):
+        return [change for change in changes if not in_git(change.path)]
     files = files_of(changes)
-    if len(files) == len(changes) or not any(in_git(path) for path in named or ()):
+    if len(files) == len(changes) or not named:
         return files
     settings = apart(changes, around_changes(stack, changes)).settings
     return sorted([*files, *settings], key=lambda change: os.fsencode(change.path))
+
+
+def _made(changes: Sequence[Change]) -> Tops:
+    return Tops(made_repositories(change.path for change in changes if change.base is None))
+
+
+def _gone(changes: Sequence[Change]) -> Tops:
+    """Return the git directories that the branch removed: yours stay whole, there is nothing to accept."""
+    removed = (c.path.rpartition("/")[0] for c in changes if c.new is None and c.path[-5:].lower() == "/head")
+    return Tops(path for path in removed if folded_parts(path or "/")[-1] == ".git")
 
 
 def _is_setting(place: GitPlace | None) -> bool:

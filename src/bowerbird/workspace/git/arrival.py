@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from bowerbird.workspace.git.apart import apart
+from bowerbird.workspace.git.lacking import reason_of
 from bowerbird.workspace.git.landed_history import Commits, HistoryRules, LandedHistory, LandedRef
 from bowerbird.workspace.git.landed_refs import Landed, LandedRefs
 from bowerbird.workspace.git.moving import head_of, value_of
@@ -117,7 +118,7 @@ def _of_one(repository: Repository, directory: Path, landed: Landed, how: Bringi
                     f"a ref of yours points to {name[:12]}, which is not there" for name in lost
                 ]
         except (GitFailed, OSError) as error:
-            brought.troubles.append(str(error))
+            brought.troubles.append(reason_of(error, repository))
     return LandedHistory(repository.root, tuple(brought.refs), tuple(brought.troubles), tuple(brought.notes))
 
 
@@ -193,7 +194,7 @@ def _objects(
         return list(moves)
     except GitFailed as error:
         if len(moves) == 1:
-            brought.troubles.append(f"{moves[0].name}: {error}")
+            brought.troubles.append(f"{moves[0].name}: {reason_of(error, repository)}")
             return []
     return [move for one in moves for move in _objects(repository, quarantine, [one], brought)]
 
@@ -265,7 +266,7 @@ def _head_stays(
     if busy is not None:
         return f"your repository is in the middle of a {busy}"
     if repository.work_tree is None:
-        return "what a submodule has checked out is moved by nobody but you"
+        return "its files are not where its own configuration says"
     between = {path: repository.virtual(path) for path in quarantine.paths_between(now, new)}
     outside = [path for path, here in between.items() if here is None]
     if outside:

@@ -108,13 +108,13 @@ def commands(ref: LandedRef, repository: str = "/.git") -> list[str]:
     >>> commands(LandedRef("refs/heads/main", "1" * 40, "refs/bowerbird/s/heads/x"), "/.git/modules/sub")[0]
     'git --git-dir=.git/modules/sub merge refs/bowerbird/s/heads/x'
     """
-    git = _git_in(repository)
+    git, kept = _git_in(repository), shlex.quote(ref.kept_as)  # git allows `;` and `$` in names
     if ref.ref.startswith("stash/"):
-        return [f"{git} stash apply {ref.kept_as}"]
+        return [f"{git} stash apply {kept}"]
     if not ref.ref.startswith(("refs/heads/", "HEAD")):
         return []
-    picked = f"{ref.base[:12]}..{ref.kept_as}" if ref.base else ref.kept_as
-    return [f"{git} merge {ref.kept_as}", f"{git} cherry-pick {picked}", f"{git} rebase {ref.kept_as}"]
+    picked = f"{ref.base[:12]}..{kept}" if ref.base else kept
+    return [f"{git} merge {kept}", f"{git} cherry-pick {picked}", f"{git} rebase {kept}"]
 
 
 def _git_in(repository: str) -> str:

@@ -65,25 +65,28 @@ def _move(git: Git, wanted: LandedRef) -> str:
     now = value_of(git, wanted.ref)
     if now not in (wanted.old, wanted.id):
         return "it has moved on in your repository"
-    index = wanted.checked_out and head_of(git) == wanted.ref and wanted.old is not None
+    index = wanted.checked_out and head_of(git) == wanted.ref
     if index and not wait_for_index(git.git_dir):
         return "another git holds index.lock"
+    old, new = (side or _empty_tree(git) if index else "" for side in (wanted.old, wanted.id))
     if index:
-        old, new = str(wanted.old), str(wanted.id)
         git.run("read-tree", "-i", "-m", old, new)
     if now == wanted.old:
         try:
             _update(git, wanted)
         except GitFailed:
             if index:
-                git.run("read-tree", "-i", "-m", str(wanted.id), str(wanted.old))
+                git.run("read-tree", "-i", "-m", new, old)
             raise
     if index:
-        paths = git.run(
-            "diff-tree", "-r", "-z", "--name-only", "--no-renames", str(wanted.old), str(wanted.id)
-        )
+        paths = git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)
         refresh(git, [os.fsdecode(path) for path in paths.split(b"\0") if path])
     return ""
+
+
+def _empty_tree(git: Git) -> str:
+    """Return what stands for no commit: a repository's first one moves its branch from there."""
+    return git.run("hash-object", "-t", "tree", "-w", "--stdin").decode().strip()
 
 
 def _update(git: Git, wanted: LandedRef) -> None:

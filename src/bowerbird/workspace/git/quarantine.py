@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import IO
 
 from bowerbird.workspace.git.repository import Repository
-from bowerbird.workspace.git.running import Git, GitFailed
+from bowerbird.workspace.git.running import Git, GitFailed, alternate
 from bowerbird.workspace.tree.content import Content
 
 _LOOSE = re.compile(r"objects/([0-9a-f]{2})/([0-9a-f]{38}|[0-9a-f]{62})")
@@ -44,7 +44,7 @@ class Quarantine:
     """
 
     def __init__(self, repository: Repository, place: Path, most_bytes: int) -> None:
-        self._repository = repository
+        self.repository = repository
         self._place = place
         self._most_bytes = self._left = most_bytes
         self._known: list[str] | None = None
@@ -73,7 +73,7 @@ class Quarantine:
     # ------------------------------------------------------------ making
 
     def _make(self) -> None:
-        theirs = Git(self._repository.git_dir)
+        theirs = Git(self.repository.git_dir)
         form = theirs.run("rev-parse", "--show-object-format").decode().strip()
         (self._path / "refs").mkdir()
         (self._path / "objects/info").mkdir(parents=True)
@@ -83,16 +83,17 @@ class Quarantine:
         version = 1 if extension else 0
         config = f"[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{extension}"
         (self._path / "config").write_text(config)
-        common = theirs.run("rev-parse", "--path-format=absolute", "--git-common-dir").decode().strip()
-        (self._path / "objects/info/alternates").write_text(f"{common}/objects\n")
-        shallow = Path(common) / "shallow"
+        common = theirs.run("rev-parse", "--path-format=absolute", "--git-common-dir")
+        objects = Path(os.fsdecode(common.removesuffix(b"\n"))) / "objects"
+        (self._path / "objects/info/alternates").write_bytes(alternate(objects))
+        shallow = objects.with_name("shallow")
         if shallow.is_file():
             shutil.copyfile(shallow, self._path / "shallow")
         self._link()
 
     def _link(self) -> None:
         packs: list[str] = []
-        for name, change in self._repository.changed.items():
+        for name, change in self.repository.changed.items():
             if change.new is None or change.new.kind != "file" or change.new.content is None:
                 continue
             pack = _PACK.fullmatch(name)
@@ -118,7 +119,7 @@ class Quarantine:
         What is not there, `nowhere` names: git would refuse to pack beside it.
         """
         if self._known is None:
-            theirs = Git(self._repository.git_dir)
+            theirs = Git(self.repository.git_dir)
             wanted = ("--format=%(objectname)", f"--count={_MOST_KNOWN}")
             parts = ("refs/heads", "refs/tags", "refs/remotes", "refs/bowerbird")
             found = dict.fromkeys(theirs.run("for-each-ref", *wanted, *parts).decode().split())

@@ -13,7 +13,7 @@ import msgspec
 
 from bowerbird.workspace.git.refs import BranchRefs
 from bowerbird.workspace.git.running import Git, GitFailed
-from bowerbird.workspace.marks.git_elsewhere import ROOT, Elsewhere, git_elsewhere
+from bowerbird.workspace.marks.git_elsewhere import ROOT, Elsewhere, core_worktree, git_elsewhere, pointer
 from bowerbird.workspace.marks.surroundings import Surroundings
 from bowerbird.workspace.tree.changes import Change, side_of
 from bowerbird.workspace.tree.stack import Stack
@@ -65,7 +65,10 @@ class Repository(msgspec.Struct, frozen=True):
         """Return the virtual path of a file that it tracks; None for one outside of the workspace."""
         if self.elsewhere is not None:
             return self.elsewhere.virtual(path)
-        return f"{self.root.rpartition('/')[0]}/{path}"
+        top = self.stack.ground.root
+        if self.work_tree is None or top is None or self.work_tree == self.git_dir.parent:
+            return f"{self.root.rpartition('/')[0]}/{path}"
+        return f"/{(self.work_tree / path).relative_to(top).as_posix()}"
 
 
 def repositories(stack: Stack, changes: Sequence[Change], around: Surroundings) -> list[Repository]:
@@ -92,9 +95,19 @@ def repositories(stack: Stack, changes: Sequence[Change], around: Surroundings) 
         git_dir = top / root.lstrip("/")
         standing = stack.ground.look(root)
         is_new = new[root] or standing is None or standing.kind != "dir"
-        has_files = root.rpartition("/")[2] == ".git"
-        made.append(Repository(root, git_dir, git_dir.parent if has_files else None, is_new, stack, changed))
+        made.append(Repository(root, git_dir, _work_tree_of(top, git_dir), is_new, stack, changed))
     return made
+
+
+def _work_tree_of(top: Path, git_dir: Path) -> Path | None:
+    """Return the top of a repository's files; of a submodule only where both name each other."""
+    if git_dir.name == ".git":
+        return git_dir.parent
+    named = core_worktree(git_dir)
+    if named is None or pointer(named / ".git", "gitdir: ") != git_dir.resolve():
+        return None
+    real = top.resolve()
+    return top / named.relative_to(real) if named.is_relative_to(real) else None
 
 
 def under_way(git_dir: Path) -> str | None:
@@ -103,7 +116,7 @@ def under_way(git_dir: Path) -> str | None:
     return found and found.partition("_HEAD")[0].lower().replace("_", "-").partition("-m")[0]
 
 
-def located(top: Path, root: str, kept: Path) -> tuple[Path, Path]:
+def located(top: Path, root: str, kept: Path) -> tuple[Path, Path | None]:
     """Return the git directory on disk that branches have at a virtual path, and the top of its files.
 
     Args:
@@ -113,7 +126,7 @@ def located(top: Path, root: str, kept: Path) -> tuple[Path, Path]:
     if elsewhere is not None:
         return elsewhere.git_dir, elsewhere.work_tree
     git_dir = top / root.lstrip("/")
-    return git_dir, git_dir.parent
+    return git_dir, _work_tree_of(top, git_dir)
 
 
 def checked_out(git_dir: Path) -> Iterator[str]:

@@ -5,6 +5,7 @@ repository's own. Not here: what is asked of git (`quarantine.py`, `arrival.py`)
 """
 
 import os
+import re
 import resource
 import shutil
 import signal
@@ -38,6 +39,12 @@ _HARMLESS = tuple(
     )
     for part in ("-c", setting)
 )  # fmt: skip
+_LACKS = re.compile(
+    r"\b(?:bad|missing|corrupt|is empty|unable to (?:read|parse)|could not read|cannot be read"
+    r"|failed to (?:read|traverse)|did not receive|not a valid|unexpected type)\b",
+    re.IGNORECASE,
+)
+_OBJECT = re.compile(r"\b[0-9a-f]{2}/?[0-9a-f]{38}(?:[0-9a-f]{24})?\b")
 _FLAGS = ("--no-replace-objects", "--no-optional-locks", "--literal-pathspecs")
 
 
@@ -51,6 +58,31 @@ class GitFailed(WorkspaceError):
     def __init__(self, message: str, exit_code: int | None = None) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+    @property
+    def lacking(self) -> str | None:
+        """The object that git did not find, or could not read; "" where it does not say which.
+
+        None where it failed for another reason.
+        """
+        text = str(self)
+        if not _LACKS.search(text):
+            return None
+        found = _OBJECT.search(text)
+        return "" if found is None else found[0].replace("/", "")
+
+
+def alternate(objects: Path) -> bytes:
+    """Return the line of `objects/info/alternates` that names a directory of objects (gitrepository-layout).
+
+    Example:
+        >>> alternate(Path("/srv/two\\nlines/objects"))
+        b'"/srv/two\\\\nlines/objects"\\n'
+    """
+    name = os.fsencode(objects)
+    if b"\n" in name:  # only then is it quoted, as C quotes: older gits do not know that
+        name = b'"' + name.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'
+    return name + b"\n"
 
 
 @lru_cache(maxsize=1)

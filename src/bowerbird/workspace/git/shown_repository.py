@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from bowerbird.workspace.git.running import GitFailed, git_program
+from bowerbird.workspace.git.running import GitFailed, alternate, git_program
 from bowerbird.workspace.git.shown_values import config_text, repository_values
 from bowerbird.workspace.history.history import History, set_base_to_view
 from bowerbird.workspace.marks.git_elsewhere import ROOT, Elsewhere, git_elsewhere
@@ -208,7 +208,7 @@ def _files(where: Elsewhere, stack: Stack) -> Iterator[tuple[str, bytes]]:
         rows += [("core.worktree", up), ("core.sparsecheckout", "true"), ("core.sparsecheckoutcone", "false")]
         yield "info/sparse-checkout", os.fsencode(f"/{_escaped(where.prefix)}/\n")
     yield "config", config_text(rows).encode("utf-8", "surrogateescape")
-    yield "objects/info/alternates", os.fsencode(f"{where.common / 'objects'}\n")
+    yield "objects/info/alternates", alternate(where.common / "objects")
 
 
 def _read(tree: Beneath, name: str) -> bytes | None:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from bowerbird.workspace.git.apart import apart
+from bowerbird.workspace.git.lacking import reason_of
 from bowerbird.workspace.git.landed_history import MOST_BYTES
 from bowerbird.workspace.git.quarantine import Quarantine
 from bowerbird.workspace.git.refs import RefMove, RefsFound
@@ -223,7 +224,7 @@ def _told(
             with Quarantine(repository, place, MOST_BYTES) as quarantine:
                 refs += _ref_stories(quarantine, wanted, found, landed, moves, troubles)
         except (GitFailed, OSError) as error:
-            troubles.append(f"its commits cannot be looked at: {error}")
+            troubles.append(f"its commits cannot be looked at: {reason_of(error, repository)}")
             refs += [_plain(move, landed) for move in wanted]
     head = found.head if found.head[0] != found.head[1] else None
     story = RepositoryStory(
@@ -269,7 +270,7 @@ def _ref_stories(
             stories.append(_with_commits(quarantine, plain, found.begins))
             alike[move.old, move.new] = stories[-1]
         except GitFailed as error:
-            troubles.append(f"{move.name}: {error}")
+            troubles.append(f"{move.name}: {reason_of(error, quarantine.repository)}")
             moves.remove(move)
             stories.append(plain)
     return stories

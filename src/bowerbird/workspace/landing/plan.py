@@ -66,6 +66,7 @@ class PlanEntry:
         left_out: git's own leavings that the landing did not name: they stay on the branch.
         reasons: a sentence for each flag.
         unit: the git directory that it lands with, whole or not at all.
+        repository: the git directory that it is a part of, where that is new.
         aside: it lies in a git directory that nobody named, or is a device, socket or pipe that a
             program left: whatever becomes of it, the other files land.
         taint: what the turn that wrote it had read from outside.
@@ -87,6 +88,7 @@ class PlanEntry:
     links: int = 1
     reasons: tuple[str, ...] = ()
     unit: str | None = None
+    repository: str | None = None
     taint: tuple[str, ...] = ()
     aside: bool = False
     places: Callable[[], tuple[Place, ...] | None] = field(default=no_places, compare=False)
@@ -125,6 +127,7 @@ class PlanEntry:
             ignored=self.left_out,
             hunks=self.chosen.hunks(),
             links=self.links,
+            repository=None if self.repository is None else shown(self.repository),
         )
 
 
@@ -248,32 +251,20 @@ def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[
     refused = None if left_out else _refusal(decision, marks, chosen, given)
     if taken and not left_out and refused is None:
         refused = given.obstacle_of(item.path, item.ours, result, op == "chmod")
+    made = marks.git.root if marks.git is not None and marks.git.is_new else ""
+    aside = in_git(item.path) or made != "" or decision.reason == "special"
     return PlanEntry(
-        chosen,
-        op,
-        _drift(decision),
-        item.ours,
-        result,
-        decision.merged or settled is not None,
-        marks.flags,
-        tainted,
-        refused,
-        left_out,
-        links,
-        marks.reasons,
-        _unit(marks),
-        given.tainted.get(item.path, ()),
-        (in_git(item.path) or decision.reason == "special") and not _named(item.path, marks, given),
+        chosen, op, _drift(decision), item.ours, result, decision.merged or settled is not None, marks.flags,
+        tainted, refused, left_out, links, marks.reasons, _unit(marks), made or None,
+        given.tainted.get(item.path, ()), aside and not _named(item.path, marks, given),
         partial(places_of, item),
-    )
+    )  # fmt: skip
 
 
 def _drift(decision: Decision) -> Drift:
     if decision.action == "none":
         return "same"
-    if decision.action == "conflict":
-        return "conflict"
-    return "mergeable" if decision.merged else "none"
+    return "conflict" if decision.action == "conflict" else "mergeable" if decision.merged else "none"
 
 
 def _forced(decision: Decision, chosen: Chosen, given: PlanInput) -> bool:
@@ -384,7 +375,8 @@ def refused_rows(entries: Sequence[PlanEntry], unknown: Collection[str]) -> list
     for entry in entries:
         if entry.refused is not None:
             # A new repository is one thing with one name.
-            rows.setdefault((entry.unit if in_git(entry.path) else None) or entry.path, entry.refused)
+            unit = entry.repository or (entry.unit if in_git(entry.path) else None)
+            rows.setdefault(unit or entry.path, entry.refused)
     rows |= {path: "git-data" if in_git(path) else "unchanged" for path in unknown}
     return [{"path": shown(path), "reason": reason} for path, reason in rows.items()]
 

@@ -85,16 +85,16 @@ def _look(workspace: Path, kept: Path) -> Elsewhere | str | None:
 
 
 def _pointed_at(top: Path, kept: Path) -> Elsewhere | str | None:
-    own = _pointer(top / ".git", "gitdir: ")
+    own = pointer(top / ".git", "gitdir: ")
     if own is None:
         return f"{top / '.git'} names no git directory: Git does not work in the sandbox"
     if own.is_relative_to(top):
         return None
-    common = _pointer(own / "commondir", "")
+    common = pointer(own / "commondir", "")
     if common is None:
-        common, names_it = own, _core_worktree(own) == top
+        common, names_it = own, core_worktree(own) == top
     else:
-        names_it = own.parent == common / "worktrees" and _pointer(own / "gitdir", "") == top / ".git"
+        names_it = own.parent == common / "worktrees" and pointer(own / "gitdir", "") == top / ".git"
     if not names_it:
         return (
             f"{top / '.git'} names the git directory {own}, which does not name this directory, so it is "
@@ -113,7 +113,7 @@ def _above(workspace: Path, top: Path, kept: Path) -> Elsewhere | str:
     found = Elsewhere(own, own, top) if own.is_dir() else _pointed_at(top, kept)
     if not isinstance(found, Elsewhere):
         return found or f"the repository at {top} lies above the workspace, and commands are not shown it"
-    if own.is_dir() and _core_worktree(own) not in (None, top):
+    if own.is_dir() and core_worktree(own) not in (None, top):
         return f"the repository at {top} has its files elsewhere, and commands are not shown it"
     prefix = workspace.relative_to(top).as_posix()
     if not _tracks(found.git_dir / "index", prefix):
@@ -156,7 +156,8 @@ def _tracks_as_of(index: str, prefix: str, sign: tuple[int, ...]) -> bool:
         return False  # damaged, or not ours to read
 
 
-def _core_worktree(git_dir: Path) -> Path | None:
+def core_worktree(git_dir: Path) -> Path | None:
+    """Return the top of the files that a git directory's own configuration names, None for none."""
     import pygit2
 
     try:
@@ -169,7 +170,7 @@ def _core_worktree(git_dir: Path) -> Path | None:
         return None
 
 
-def _pointer(file: Path, before: str) -> Path | None:
+def pointer(file: Path, before: str) -> Path | None:
     """Return the path in a small file, None when there is none."""
     try:
         if file.is_symlink() or not file.is_file() or file.stat().st_size > _LONGEST_POINTER:

@@ -18,7 +18,7 @@ from bowerbird.workspace.marks.git_elsewhere import ROOT, Elsewhere, git_elsewhe
 from bowerbird.workspace.marks.git_named import MOST_BYTES, GitNamed, git_named
 from bowerbird.workspace.marks.names import folded_parts
 from bowerbird.workspace.tree import presence
-from bowerbird.workspace.tree.changes import Change
+from bowerbird.workspace.tree.changes import Change, Tops
 from bowerbird.workspace.tree.ground import Ground
 from bowerbird.workspace.tree.nodes import EntryKind
 from bowerbird.workspace.tree.stack import Stack
@@ -92,6 +92,7 @@ class Surroundings:
         view: looks into the branch. ground: looks into the workspace; neither follows links.
         changed: virtual paths that the branch has and may land.
         elsewhere: the workspace's repository, where it lies outside of it: branches have it at `/.git`.
+        made: git directories of other names that the branch made (`made_repositories`).
 
     Example:
         around = Surroundings(stack.lookup, stack.ground.look, [change.path for change in changes])
@@ -105,8 +106,10 @@ class Surroundings:
         changed: Iterable[str],
         named: GitNamed | None = None,
         elsewhere: Elsewhere | None = None,
+        made: frozenset[str] = frozenset(),
     ) -> None:
         self.elsewhere = elsewhere
+        self._made = made
         self._view, self._ground = view, ground
         self._markers = {marker for path in changed for marker in _markers_of(path)}
         self._roots: dict[str, str | None] = {}
@@ -118,7 +121,7 @@ class Surroundings:
     def git_place(self, path: str) -> GitPlace | None:
         """Return where in a git directory `path` lies (the directory itself too), None outside of all."""
         parts = folded_parts(path)
-        if parts[-1] == ".git":
+        if parts[-1] == ".git" or path in self._made:
             return GitPlace(path, (), not self._was_git(path))
         root = self._root_of(path.rpartition("/")[0])
         if root is None:
@@ -217,7 +220,28 @@ def around_changes(stack: Stack, changes: Sequence[Change]) -> Surroundings:
     named = git_named(lambda path: _content(ground, path), str(ground.root or "/"))
     in_root = any(folded_parts(change.path)[0] == ".git" for change in changes)
     elsewhere = git_elsewhere(ground.root, stack.directory.parents[1]) if in_root else None
-    return Surroundings(stack.lookup, ground.look, changed, named, elsewhere)
+    made = made_repositories(change.path for change in changes if change.base is None)
+    return Surroundings(stack.lookup, ground.look, changed, named, elsewhere, made)
+
+
+def made_repositories(paths: Iterable[str]) -> frozenset[str]:
+    """Return the directories that new paths make what git takes for a repository, whatever their names.
+
+    A bare repository, or a `.git` that was renamed. Not the workspace's root, nor what lies in a `.git`.
+
+    >>> sorted(made_repositories(["/old/HEAD", "/old/objects/a", "/old/refs", "/x/HEAD", "/x/objects"]))
+    ['/old']
+    """
+    new = list(paths)
+    heads = [path[:-5] for path in new if path[-5:].lower() == "/head"]
+    tops = Tops(directory for directory in heads if directory and ".git" not in folded_parts(directory))
+    holds: dict[str, set[str]] = {}
+    for path in new if heads else ():
+        for top in tops.over(path):
+            holds.setdefault(top, set()).add(path[len(top) + 1 :].partition("/")[0].lower())
+    return frozenset(
+        top for top in holds if _looks_like_git(lambda name, top=top: name.lower() in holds[top])
+    )
 
 
 def _content(ground: Ground, path: str) -> bytes | None:

@@ -319,6 +319,14 @@ class BranchRegistry:
         if not keep and not self.referenced(branch):
             self._remove(state.directory)
 
+    def remove(self, branch: str) -> None:
+        """Remove a branch that nothing stands on, also on a disk that is full."""
+        state = self.open(branch)
+        with self._guard:
+            self._states.pop(branch, None)
+        state.close()
+        self._remove(state.directory)
+
     def restore_discarded(self, branch: str) -> BranchState:
         """Take a branch out of the trash; raises NotFound when it is not there (any more)."""
         directory = self._existing(branch)

@@ -5,6 +5,7 @@ changing it. Not here: what the calls do (`files/file_branch.py`, `branch.py`), 
 """
 
 import contextlib
+import shutil
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -94,16 +95,15 @@ class BranchState:
         """Make the directory of a new branch and open it."""
         hidden_by(manifest.hide)  # a malformed glob makes no branch
         directory.mkdir(mode=0o700, parents=True)
-        ManifestFile(directory).save(manifest)
-        return cls(
-            directory,
-            workspace=workspace,
-            masked=masked,
-            lower=lower,
-            storage=storage,
-            limits=limits,
-            memory=memory,
-        )
+        try:
+            ManifestFile(directory).save(manifest)
+            return cls(
+                directory, workspace=workspace, masked=masked, lower=lower, storage=storage, limits=limits,
+                memory=memory,
+            )  # fmt: skip
+        except OSError:  # a full disk: what is half made would be an empty branch for ever
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
 
     @property
     def id(self) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from bowerbird.core.errors import NotDirectory, NotFound
+from bowerbird.core.processes.creation_mask import new_mode
 from bowerbird.core.timestamps import now_iso
 from bowerbird.workspace.tree import handles, presence
 from bowerbird.workspace.tree.fork_point import Base
@@ -124,7 +125,7 @@ class Stack(Layering):
                 inner = whole / missing[-1][len(top) + 1 :]
                 inner.mkdir(mode=0o700, parents=True)
                 for count in range(len(missing)):
-                    (whole / missing[count][len(top) + 1 :]).chmod(0o755)
+                    (whole / missing[count][len(top) + 1 :]).chmod(new_mode(0o777))
                 staged.rename(inner / path.rpartition("/")[2])
             state = self._state
             replaces = state.merged.find(top) is not None or state.below_own.lookup(top) is not None

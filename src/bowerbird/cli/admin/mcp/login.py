@@ -11,6 +11,7 @@ from bowerbird.cli.terminal.exits import DONE, FAILED, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.shell import run as run_async
 from bowerbird.cli.terminal.text import harmless
+from bowerbird.core.extras import require
 from bowerbird.core.threads import to_thread
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 def login(shell: Shell, *, name: str, browser: bool, port: int) -> int:
     """Open the server's sign-in in a browser and keep what comes of it."""
+    require("mcp", "Sign-ins at MCP servers")
     from bowerbird.protocols.mcp_client.oauth import LoginFailed, sign_in
 
     spec = _spec(shell, name)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from bowerbird.cli.terminal.exits import DONE
 from bowerbird.cli.terminal.shell import Shell, directory_of
 from bowerbird.cli.terminal.shell import run as run_async
+from bowerbird.core.extras import require
 
 if TYPE_CHECKING:
     from bowerbird.config import Loaded
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 def serve(shell: Shell, *, workspace: str | None) -> int:
     """Serve until the client's input ends, or a signal comes."""
+    require("mcp", "Clients of MCP")
     fds = claim()  # first of all: what anybody prints from now on is no protocol
     try:
         directory = directory_of(workspace)

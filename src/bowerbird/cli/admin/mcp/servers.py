@@ -14,6 +14,7 @@ from bowerbird.cli.terminal.exits import DONE, FAILED, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.shell import run as run_async
 from bowerbird.cli.terminal.text import harmless, one_line, table
+from bowerbird.core.extras import require
 
 if TYPE_CHECKING:
     from bowerbird.config import Loaded
@@ -52,6 +53,8 @@ def test(shell: Shell, *, name: str | None, json: bool) -> int:
     logins = logins_in(loaded.settings)
     specs = [server_spec(each, servers[each], logins) for each in wanted]
     client = McpClient(specs, masking(loaded.settings))
+    if specs:
+        require("mcp", "MCP servers")
     results = run_async(lambda: _tested(client))
     if json:
         shell.json(results)
