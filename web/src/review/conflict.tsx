@@ -27,16 +27,16 @@ const MOST_QUOTED = 20_000;
 /** What was decided of a file and has not landed: a dialog that is closed, or a landing that came too late, loses nothing. */
 const kept = new Map<string, { places: readonly ConflictPlace[]; decisions: Decisions }>();
 
-/** Where a path conflicts, asked anew with each number; null where it does not. */
-function useConflict(conversation: string, path: string, asked: number): Conflict | null | undefined {
-  const [found, setFound] = useState<Conflict | null | undefined>(undefined);
+/** Where a path conflicts, asked anew with each number, and which number that answers; null where it does not. */
+function useConflict(conversation: string, path: string, asked: number): [Conflict | null | undefined, number] {
+  const [found, setFound] = useState<[Conflict | null | undefined, number]>([undefined, 0]);
   useEffect(() => {
     let here = true;
     api.conflict(conversation, path).then(
-      (conflict) => here && setFound(conflict),
+      (conflict) => here && setFound([conflict, asked]),
       (error: unknown) => {
         if (!here) return;
-        setFound(null);
+        setFound([null, asked]);
         if (!(error instanceof ApiError && error.status === 404)) complain(error);
       },
     );
@@ -172,10 +172,10 @@ export function ConflictDialog({ conversation, refused, onDecided, onForce, onLe
   const name = `${conversation}/${path}`;
   const [asked, setAsked] = useState(0);
   const [busy, setBusy] = useState(false);
-  const conflict = useConflict(conversation, path, asked);
+  const [conflict, answered] = useConflict(conversation, path, asked);
   const places = conflict?.places ?? null;
   const { decisions, lost, decide } = useDecisions(name, conflict === undefined ? undefined : places);
-  const isOver = asked > 0 && conflict === null;
+  const isOver = answered > 0 && conflict === null;
   const conflicts = (places ?? []).flatMap((place, at) => (place.kind === "conflict" ? [at] : []));
   const taken = places ? takesOf(places, decisions) : null;
   const left = places ? undecided(places, decisions) : 0;
@@ -214,7 +214,7 @@ export function ConflictDialog({ conversation, refused, onDecided, onForce, onLe
               {t.askResolve}
             </button>
             {places && conflict && (
-              <button type="button" className="button primary" disabled={taken === null || busy} onClick={() => taken && void land(conflict, taken)}>
+              <button type="button" className="button primary" disabled={taken === null || busy || answered !== asked} onClick={() => taken && void land(conflict, taken)}>
                 {left > 0 ? t.placesLeft(left) : face === "dev" ? t.landDecided : t.keepDecided}
               </button>
             )}
@@ -223,7 +223,7 @@ export function ConflictDialog({ conversation, refused, onDecided, onForce, onLe
       }
     >
       <p>{isOver ? t.decidedMeanwhile : refusalReason(conflict?.reason || refused.reason)}</p>
-      {asked > 0 && !isOver && <Problem tone="warn">{t.placesMoved}</Problem>}
+      {answered > 0 && !isOver && <Problem tone="warn">{t.placesMoved}</Problem>}
       {lost.length > 0 && (
         <Problem tone="warn">
           <p>{t.textsLeft}</p>
