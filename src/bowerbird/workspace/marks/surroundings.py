@@ -248,10 +248,9 @@ class OtherRepositories(msgspec.Struct, frozen=True):
 
     def _stands_around(self, path: str) -> bool:
         # A bare repository may hold working trees, the workspace as one has its files beside git's.
-        return any(
-            path.startswith(f"{root}/") and _is_gits(path[len(root) + 1 :].lower(), whole=root != "")
-            for root in self.standing
-        )
+        around = [root for root in Tops(self.standing).over(path) if root != path]
+        around += [""] if "" in self.standing else []
+        return any(_is_gits(path[len(root) + 1 :].lower(), whole=root != "") for root in around)
 
 
 def _is_gits(inner: str, *, whole: bool) -> bool:
