@@ -59,3 +59,24 @@ async def test_files_land_and_the_renamed_repository_is_one_line(
         branch.land(accept=["old"], partial=True)
         assert git(bench.root / "old", "rev-parse", "--git-dir") == "."
         assert git(bench.root, "log", "-1", "--format=%s") == "first"
+
+
+@pytest.mark.parametrize("tier", ["overlay", "copy"])
+@pytest.mark.parametrize("deed", ["rm -rf sub", "mv sub lib"])
+async def test_a_nested_repository_that_is_gone_stays_the_users_and_holds_nothing_up(
+    tmp_path: Path, tier: Literal["overlay", "copy"], deed: str
+):
+    files = {"a.txt": "a\n", "sub/s.txt": "s\n"}
+    async with bench_of(tmp_path, files, settings=SandboxSettings(tier=tier), needs=tier) as bench:
+        for place in (bench.root / "sub", bench.root):
+            git(place, "init", "-q", ".")
+            git(place, "add", "--", "*.txt")
+            git(place, "commit", "-qm", "first")
+        assert (await bench.sandbox.run(f"{deed} && echo A > a.txt")).exit_code == 0
+        landing = bench.branch.land()
+        landed = {entry.path for entry in landing.entries if entry.op != "mkdir"}
+        assert landed == {"/a.txt", "/sub/s.txt"} | ({"/lib/s.txt"} if "lib" in deed else set())
+        assert ("/sub", "dir_gained") in {(row.path, row.reason) for row in landing.refused}
+        assert git(bench.root / "sub", "log", "--format=%s") == "first"
+        landing.undo()
+        assert git(bench.root / "sub", "status", "--porcelain") == ""

@@ -200,3 +200,20 @@ def test_the_first_commit_of_a_repository(project: GitProject) -> None:
 def test_a_commit_and_a_fast_forward_are_two_ways(project: GitProject) -> None:
     with pytest.raises(InvalidArgument, match="both would move your branch"):
         landed(edited(project, ("a.txt", "A\n")), commits="fast_forward")
+
+
+@pytest.mark.parametrize("what", ["HEAD^{tree}", "HEAD"])
+def test_a_damaged_repository_is_named_with_what_to_do(project: GitProject, what: str) -> None:
+    """Issue 12, bad input: git's own words alone said neither which repository nor what helps."""
+    branch = edited(project, ("a.txt", "A\n"))
+    name = project.git("rev-parse", what)
+    (project.root / f".git/objects/{name[:2]}/{name[2:]}").unlink()
+    try:
+        commit = landed(branch).history[0].commit
+        said = commit.said if commit is not None else ""
+    except InvalidArgument as error:
+        said = str(error)
+    assert f"your repository at {project.root} is damaged: `git -C {project.root} fsck`" in said, said
+    if (project.root / "a.txt").read_text() == "a\n":
+        branch.land()
+    assert (project.root / "a.txt").read_text() == "A\n", "the file lands anyway"

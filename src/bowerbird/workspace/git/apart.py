@@ -65,7 +65,7 @@ class Apart(msgspec.Struct, frozen=True):
 def apart(changes: Sequence[Change], around: Surroundings) -> Apart:
     """Divide the changes of a branch."""
     found = Apart([], [], [], [])
-    gone = _gone(changes)
+    gone = removed_repositories(changes)
     for change in changes:
         if not in_git(change.path) and not around.others.hold(change.path):
             found.files.append(change)
@@ -90,7 +90,7 @@ def comparable(stack: Stack, changes: Sequence[Change], named: Sequence[str] | N
     return sorted([*files, *settings], key=lambda change: os.fsencode(change.path))
 
 
-def _gone(changes: Sequence[Change]) -> Tops:
+def removed_repositories(changes: Sequence[Change]) -> Tops:
     """Return the git directories that the branch removed: yours stay whole, there is nothing to accept."""
     removed = (c.path.rpartition("/")[0] for c in changes if c.new is None and c.path[-5:].lower() == "/head")
     return Tops(path for path in removed if folded_parts(path or "/")[-1] == ".git")

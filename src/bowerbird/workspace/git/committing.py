@@ -20,6 +20,7 @@ import msgspec
 
 from bowerbird.core.errors import InvalidArgument, LandingRefused
 from bowerbird.workspace.git.apart import in_git
+from bowerbird.workspace.git.lacking import with_help
 from bowerbird.workspace.git.landed_history import LandedCommit
 from bowerbird.workspace.git.moving import wait_for_index
 from bowerbird.workspace.git.repository import under_way
@@ -88,7 +89,7 @@ class Committing:
             self._open(root)
             self._sort(root, files)
         except GitFailed as error:
-            raise InvalidArgument(f"{ELSEWHERE}{error}") from error
+            raise InvalidArgument(f"{ELSEWHERE}{with_help(error, root)}") from error
 
     def _find(self, root: Path) -> UsersGit:
         """Find the repository, and whether a commit can be made in it at all."""
@@ -104,6 +105,8 @@ class Committing:
                 "land with --commit at its own machine"
             )
         self._head = git.text("rev-parse", "--verify", "-q", "HEAD^{commit}")
+        if self._head is None and (lost := git.text("rev-parse", "--verify", "-q", "HEAD")):
+            raise GitFailed(f"HEAD is at {lost}, which is missing")  # else it has no commit yet
         return git
 
     def _open(self, root: Path) -> None:
@@ -223,7 +226,7 @@ class Committing:
         try:
             made = self._made()
         except (GitFailed, OSError) as error:
-            made = LandedCommit(self._branch, said=str(error))
+            made = LandedCommit(self._branch, said=with_help(error, self._top))
         return made
 
     def _made(self) -> LandedCommit:

@@ -26,6 +26,7 @@ from bowerbird.workspace.git.committing import (
     as_git_knows,
     put_entries,
 )
+from bowerbird.workspace.git.lacking import with_help
 from bowerbird.workspace.git.landed_history import LandedCommit
 from bowerbird.workspace.git.running import GitFailed
 from bowerbird.workspace.git.users_git import UsersGit, zeroed
@@ -68,7 +69,7 @@ class CommittingAside(Committing):
                 self._begin(root, files, whole)
                 self._tree = self._written(Path(place, "index"))
         except GitFailed as error:
-            raise InvalidArgument(f"{ELSEWHERE}{error}") from error
+            raise InvalidArgument(f"{ELSEWHERE}{with_help(error, root)}") from error
 
     def _choose(self, git: UsersGit) -> None:
         name = self._branch
@@ -173,7 +174,7 @@ class CommittingAside(Committing):
         try:
             return self._commit_tree()
         except (GitFailed, OSError) as error:
-            return LandedCommit(self._branch, said=str(error))
+            return LandedCommit(self._branch, said=with_help(error, self._top))
 
     def _commit_tree(self) -> LandedCommit:
         git, tip = self._git, self._tip

@@ -5,6 +5,7 @@ recognising that an object is missing (`GitFailed.lacking`), what else of a land
 """
 
 import shlex
+from pathlib import Path
 
 import msgspec
 
@@ -12,6 +13,17 @@ from bowerbird.workspace.git.repository import Repository
 from bowerbird.workspace.git.running import Git, GitFailed
 
 _LIMIT_S = 10.0
+
+
+def with_help(error: Exception, place: Path) -> str:
+    """Return what git said in a directory of the user's, and what to do where an object is missing there."""
+    if not isinstance(error, GitFailed) or error.lacking is None:
+        return str(error)
+    git = f"git -C {shlex.quote(str(place))}"
+    return (
+        f"your repository at {place} is damaged: `{git} fsck` names all that is missing, "
+        f"`{git} fetch --refetch` brings back what a remote has ({error})"
+    )
 
 
 def reason_of(error: Exception, repository: Repository) -> str:

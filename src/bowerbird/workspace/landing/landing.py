@@ -14,7 +14,7 @@ import msgspec
 from bowerbird.core.errors import Stale, WorkspaceError
 from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import now_iso
-from bowerbird.workspace.git.apart import apart, files_of
+from bowerbird.workspace.git.apart import apart, files_of, removed_repositories
 from bowerbird.workspace.git.arrival import Bringing, bring
 from bowerbird.workspace.git.committing import Committing, LandedFile
 from bowerbird.workspace.git.landed_history import LandedHistory, add_note, write_history
@@ -140,6 +140,7 @@ def plan_landing(
         force=request.force,
         automatic=request.automatic,
         resolved=request.resolved,
+        staying=removed_repositories(ground.changes),
     )
     return make_plan(chosen, given), unknown
 

@@ -204,6 +204,7 @@ class PlanInput(msgspec.Struct, frozen=True):
         automatic: nobody looks: what is held stays on the branch.
         named: the paths given to the landing, for what is in git directories.
         resolved: a person's decisions of conflicting places, by path.
+        staying: git directories that the branch removed: what holds one stays with it, and holds nothing up.
     """
 
     rules: FlagRules
@@ -219,6 +220,7 @@ class PlanInput(msgspec.Struct, frozen=True):
     force: bool = False
     automatic: bool = False
     resolved: Mapping[str, Sequence[Take]] = msgspec.field(default_factory=dict[str, Sequence[Take]])
+    staying: Tops = msgspec.field(default_factory=lambda: Tops(()))
 
 
 def make_plan(chosen: Sequence[Chosen], given: PlanInput) -> list[PlanEntry]:
@@ -253,6 +255,7 @@ def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[
         refused = given.obstacle_of(item.path, item.ours, result, op == "chmod")
     made = marks.git.root if marks.git is not None and marks.git.is_new else ""
     aside = in_git(item.path) or marks.git is not None or decision.reason == "special"
+    aside = aside or (decision.reason == "dir_gained" and given.staying.inside(item.path))
     return PlanEntry(
         chosen, op, _drift(decision), item.ours, result, decision.merged or settled is not None, marks.flags,
         tainted, refused, left_out, links, marks.reasons, _unit(marks), made or None,
