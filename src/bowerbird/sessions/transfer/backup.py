@@ -169,7 +169,7 @@ def is_backup(directory: Path) -> bool:
 
 
 def _made_beside(place: Path) -> int:
-    """Make the directory of a backup under way; the descriptor says, while it is open, that somebody works."""
+    """Make the directory of a backup under way; the descriptor says while it is open that somebody works."""
     place.mkdir(mode=0o700, parents=True)
     lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
     with contextlib.suppress(OSError):  # a file system without locks
