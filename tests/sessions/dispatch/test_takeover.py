@@ -15,6 +15,7 @@ from bowerbird.core.errors import TurnRunning
 from bowerbird.sessions.dispatch.dispatcher import TurnRef
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.store.rows.leases import take_lease
+from bowerbird.store.sql.tables import leases
 from bowerbird.tools import Tool, ToolContext
 
 
@@ -150,6 +151,22 @@ async def test_a_driver_whose_lease_is_taken_stops_and_records_nothing_more(home
     assert (await home.service.turn(turn_id)).state == "running"
     with pytest.raises(TurnRunning):
         await home.service.resume(turn_id)
+
+
+@pytest.mark.parametrize("swept", [False, True], ids=["the driver is first", "the sweep is first"])
+async def test_a_lease_that_only_a_set_clock_has_ended_goes_on(home: Place, swept: bool) -> None:
+    """SE-28, SE-29: the database's clock jumps ahead in the middle of an answer; the model is not asked twice."""
+    home.fake.script({**writes("a.txt", "x"), "ttft_s": 0.4}, {"text": "ok", "ttft_s": 0.4})
+    thread, turn_id = await started(home)
+    for n in (1, 2):
+        await home.fake.wait_requests(n)
+        ended = "2000-01-01T00:00:00.000000+00:00"
+        await home.store.write(lambda c, at=ended: c.execute(leases.update().values(expires_at=at)))
+        if swept:
+            await home.service._dispatcher._sweep()
+    turn = await home.service.wait(turn_id)
+    assert (turn.state, turn.attempt, home.fake.request_count) == ("done", 1, 2)
+    assert gapless(await home.service.history(thread))
 
 
 async def test_a_turn_submitted_twice_to_the_dispatcher_is_driven_once(home: Place) -> None:

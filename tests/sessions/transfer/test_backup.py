@@ -1,6 +1,7 @@
 """D-21: a backup taken while turns run comes back whole, from either database into either."""
 
 import asyncio
+import fcntl
 import os
 import shutil
 import sqlite3
@@ -169,6 +170,26 @@ async def test_a_restore_that_is_killed_leaves_nothing_that_opens_and_is_run_aga
     (data.parent / "project").mkdir()
     async with place(data.parent, home.fake) as other:
         assert (await other.service.get(thread)).thread_id == thread
+
+
+async def test_what_a_killed_backup_left_goes_with_the_next_and_nothing_else_does(
+    home: Place, tmp_path: Path
+) -> None:
+    """D-21: each left a hidden copy of the database behind."""
+    await home.ask(await home.session())
+    left, whole, living = (tmp_path / f".backup.{ulid()}" for _ in range(3))
+    for place_ in (left, whole, living):
+        (place_ / "files").mkdir(parents=True)
+    (whole / "backup.json").write_text("{}")
+    other = tmp_path / ".backup.mine"
+    other.mkdir()
+    lock = os.open(living, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        await make_backup(home.store, tmp_path / "backup", "test")
+    finally:
+        os.close(lock)
+    assert not left.exists() and all(kept.is_dir() for kept in (whole, living, other, tmp_path / "backup"))
 
 
 async def test_what_is_no_whole_backup_is_refused_and_nothing_changes(home: Place, tmp_path: Path) -> None:

@@ -59,6 +59,17 @@ async def test_an_expired_lease_is_taken_and_cannot_be_renewed(store: Store) -> 
     assert await store.write(lambda c: renew_lease(c, THREAD, 2, 600)) is True
 
 
+async def test_who_knows_that_its_term_runs_renews_what_nobody_took_or_gave_back(store: Store) -> None:
+    """SE-28: a clock that is set ahead ends no lease; one that is another's, or nobody's, stays so."""
+    await new_session(store)
+    assert await take(store, this_executor(), ttl_s=0) == 1
+    assert await store.write(lambda c: renew_lease(c, THREAD, 1, 0, or_expired=True)) is True
+    assert await take(store, this_executor(), ttl_s=0) == 2
+    assert await store.write(lambda c: renew_lease(c, THREAD, 1, 600, or_expired=True)) is False
+    await store.write(lambda c: release_lease(c, THREAD, 2))
+    assert await store.write(lambda c: renew_lease(c, THREAD, 2, 600, or_expired=True)) is False
+
+
 async def test_the_lease_of_a_dead_process_is_taken_at_once(store: Store) -> None:
     """SE-31: nobody waits 15 s for a process that was killed."""
     await new_session(store)

@@ -5,7 +5,7 @@ Here: `Dispatcher` and `LocalDispatcher`. Not here: what driving is (`turn/drive
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -183,7 +183,9 @@ class LocalDispatcher:
 
     async def _sweep(self) -> None:
         await self._store.write(self._announce, flush=False)
-        for thread, turn, attempt in await self._store.read(self._left_alone):
+        # A turn that is driven here has a lease that only a set clock can have ended; its driver renews it.
+        here = frozenset(turn_id for turn_id, _ in self._running)
+        for thread, turn, attempt in await self._store.read(lambda c: self._left_alone(c, here)):
             await self.submit(TurnRef(thread, turn, attempt))
 
     def _announce(self, connection: Connection) -> None:
@@ -195,9 +197,11 @@ class LocalDispatcher:
             release_named_leases(connection, executor_id)
         forget_executors(connection, gone)
 
-    def _left_alone(self, connection: Connection) -> list[tuple[str, str, int]]:
+    def _left_alone(self, connection: Connection, here: Collection[str]) -> list[tuple[str, str, int]]:
         held = held_threads(connection)
-        free = [found for found in drivable_turns(connection) if found[0] not in held]
+        free = [
+            found for found in drivable_turns(connection) if found[0] not in held and found[1] not in here
+        ]
         return free if self._drives is None else [found for found in free if self._drives(found[0])]
 
     async def _take_signals(self) -> None:

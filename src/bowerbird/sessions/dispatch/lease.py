@@ -7,12 +7,15 @@ Here: the keeper task and the local guess whether the lease still holds. Not her
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from bowerbird.core.errors import LeaseLost, StoreError
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.store.rows.leases import release_lease, renew_lease
 from bowerbird.store.store import Store
+
+_T = TypeVar("_T")
 
 
 class Lease:
@@ -56,6 +59,22 @@ class Lease:
                 "the turn goes on elsewhere"
             )
 
+    async def kept(self, write: Callable[[], Awaitable[_T]]) -> _T:
+        """Return what a write under this lease gives; it is made again where only a set clock refused it.
+
+        Raises:
+            LeaseLost: another has taken over, or the term is over.
+        """
+        try:
+            return await write()
+        except LeaseLost:
+            if self._lost or _now() > self._until:
+                raise
+            await self._renew()
+            if self._lost:
+                raise
+            return await write()
+
     def was_released(self) -> None:
         """Note that a transaction of the driver gave the lease back."""
         self._released = True
@@ -81,8 +100,11 @@ class Lease:
 
     async def _renew(self) -> None:
         asked_at = _now()
+        # A jump of the database's clock ends a lease that nobody took: by our own, its term still runs.
+        runs = asked_at <= self._until
         renewed = await self._store.write(
-            lambda c: renew_lease(c, self.thread_id, self.epoch, self._settings.lease_s), flush=False
+            lambda c: renew_lease(c, self.thread_id, self.epoch, self._settings.lease_s, or_expired=runs),
+            flush=False,
         )
         if renewed:
             self._until = asked_at + self._settings.lease_s

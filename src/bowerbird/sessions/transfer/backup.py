@@ -15,6 +15,8 @@ the two short steps are done again. One that never rests keeps its branch, and i
 in the copy: nothing in it runs a second time by itself after a restore.
 """
 
+import contextlib
+import fcntl
 import os
 import re
 import shutil
@@ -87,14 +89,16 @@ async def make_backup(store: Store, target: Path, version: str, *, force: bool =
     seen = await store.read(_positions)
     if not seen:
         raise NotFound(f"{store.name} holds no session: there is nothing to back up. Is it the right one?")
+    await in_thread(_remove_unfinished, target)
     beside = target.with_name(f".{target.name}.{ulid()}")
-    await in_thread(lambda: beside.mkdir(mode=0o700, parents=True))
+    lock = await in_thread(_made_beside, beside)
     try:
         record = await _copy(store, beside, version)
         await in_thread(_write_record, beside, record)
         await in_thread(_move_into_place, beside, target, replaces)
     finally:
         await in_thread(_remove_tree, beside)
+        os.close(lock)
     return record
 
 
@@ -162,6 +166,36 @@ def is_backup(directory: Path) -> bool:
         return {entry.name for entry in directory.iterdir()} <= {RECORD, DATABASE, FILES}
     except (NotFound, StoreCorrupt, OSError):
         return False
+
+
+def _made_beside(place: Path) -> int:
+    """Make the directory of a backup under way; the descriptor says while it is open that somebody works."""
+    place.mkdir(mode=0o700, parents=True)
+    lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+    with contextlib.suppress(OSError):  # a file system without locks
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
+
+
+def _remove_unfinished(target: Path) -> None:
+    """Remove what backups to this place that were killed have left beside it."""
+    for entry in _beside(target):
+        if (entry / RECORD).exists():
+            continue  # it is whole, and perhaps all there is: its process died before it got its name
+        lock = os.open(entry, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove_tree(entry)
+        except OSError:
+            continue  # somebody works on it, or nobody can tell
+        finally:
+            os.close(lock)
+
+
+def _beside(place: Path) -> list[Path]:
+    """Return the directories beside a place that are made while it is filled."""
+    ours = re.compile(rf"\.{re.escape(place.name)}\.[0-9A-Za-z]{{26}}")
+    return [entry for entry in place.parent.iterdir() if ours.fullmatch(entry.name)]
 
 
 def _may_write(target: Path, data_dir: Path, force: bool) -> bool:
@@ -287,10 +321,8 @@ def _set_landings_aside(data_dir: Path) -> None:
 
 def _remove_leftovers(data_dir: Path) -> None:
     """Remove what restores that were killed had copied beside the directory."""
-    ours = re.compile(rf"\.{re.escape(data_dir.name)}\.[0-9A-Za-z]{{26}}")
-    for entry in data_dir.parent.iterdir():
-        if ours.fullmatch(entry.name):
-            _remove_tree(entry)
+    for entry in _beside(data_dir):
+        _remove_tree(entry)
 
 
 def _fill_directory(made: Path, data_dir: Path) -> None:

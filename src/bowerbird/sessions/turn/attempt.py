@@ -297,7 +297,7 @@ class Attempt:
             event = msgspec.structs.replace(event, expires_at=expires_at(self.context.settings))
         store, append, change = self.context.store, *self._written(event)
         if change is None:
-            records = await store.append(append)
+            records = await self.lease.kept(lambda: store.append(append))
         else:
             prepared = await store.prepared(append)
 
@@ -306,7 +306,7 @@ class Attempt:
                 change(connection)
                 return written
 
-            records = await store.write(both)
+            records = await self.lease.kept(lambda: store.write(both))
         self._note(event, records)
 
     def _written(self, event: StepEvent) -> tuple[Append, Change | None]:

@@ -136,7 +136,7 @@ class Closer:
             return told, ended
 
         self.let_go()
-        ending, ended = await self._context.store.write(commit)
+        ending, ended = await self._lease.kept(lambda: self._context.store.write(commit))
         if last is not None:
             last.shown(ended.steps)
         self._context.recall.note(turn.thread_id, (ended.record,))
@@ -177,7 +177,7 @@ class Closer:
             return paused
 
         self.let_go()
-        paused = await self._context.store.write(commit)
+        paused = await self._lease.kept(lambda: self._context.store.write(commit))
         record = paused.record
         self._context.outbox.look()
         self._lease.was_released()

@@ -196,11 +196,19 @@ def take_lease(
     return row.epoch + 1
 
 
-def renew_lease(connection: Connection, thread_id: str, epoch: int, ttl_s: int) -> bool:
-    """Lengthen the lease; False when it is another's by now or had already ended."""
+def renew_lease(
+    connection: Connection, thread_id: str, epoch: int, ttl_s: int, *, or_expired: bool = False
+) -> bool:
+    """Lengthen the lease; False when it is another's by now or had already ended.
+
+    Args:
+        or_expired: also one that the database's clock has ended and nobody has taken or given back: for who
+            knows by a clock that nobody sets that its term still runs.
+    """
+    is_ours = leases.c.holder.is_not(None) if or_expired else leases.c.expires_at > DbNow()
     changed = connection.execute(
         leases.update()
-        .where(leases.c.thread_id == thread_id, leases.c.epoch == epoch, leases.c.expires_at > DbNow())
+        .where(leases.c.thread_id == thread_id, leases.c.epoch == epoch, is_ours)
         .values(expires_at=DbNow(ttl_s))
     )
     return changed.rowcount == 1
