@@ -116,6 +116,15 @@ test("a choice outlives the page, by what it was made for and no content of it (
   assert.deepEqual(keptChoice(choice, left, moved), { "/a.py": ["h2"], "/b.py": "all" });
 });
 
+test("what was chosen of a file whose hunks are not here yet stays; what conflicts by now does not land (UI-30)", () => {
+  const choice = { "/a.py": ["h2"], "/old.txt": "all" as const };
+  const apart = changedFiles({ written: [{ ...written("/a.py", []), hunks: null }], deleted: ["/old.txt"] }, plan);
+  assert.deepEqual(keptChoice(choice, files, apart), choice);
+  const told = { plan: "p", entries: [entry("/a.py", { drift: "conflict" }), entry("/old.txt")] };
+  assert.deepEqual(keptChoice(choice, files, changedFiles(diff, told)), { "/old.txt": "all" });
+  assert.deepEqual(reviewed(apart).find((one) => one.path === "/a.py")?.hunks, null);
+});
+
 test("held files are marked and chosen, conflicting ones are not chosen (D-5)", () => {
   const held = { grade: "held" as const, flags: ["tainted"], tainted: true, taint: ["web_fetch https://a.example/"] };
   const told = { plan: "p", entries: [entry("/a.py", held), entry("/old.txt", { drift: "conflict" })] };

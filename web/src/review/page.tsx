@@ -91,7 +91,10 @@ export default function ReviewPage({ id }: { id: string }) {
   // A history that is read back is no change: what it led to is asked for once.
   const facts = useFacts(id, ready ? state.factsVersion : 0);
   const running = isBusy(state) && state.status === "running";
-  const review = useReview(id, ready ? state.filesVersion : 0);
+  // A history that comes while the review is fetched is none either: what changed in between is seen by the next look.
+  const known = useRef<number | null>(null);
+  if (ready) known.current ??= state.filesVersion;
+  const review = useReview(id, state.filesVersion - (known.current ?? state.filesVersion));
   const elsewhere = useElsewhere(id, review);
   const comments = useComments(id);
   const viewed = useViewed(id);
@@ -104,7 +107,7 @@ export default function ReviewPage({ id }: { id: string }) {
   const [deciding, setDeciding] = useState<Refused | null>(null);
   const list = useRef<ListHandle>(null);
   const root = useRef<HTMLDivElement>(null);
-  const { files, known, contents } = useFiles(id, review.files);
+  const { files, known: texts, contents } = useFiles(id, review.files);
   const show = useCallback((place: Place): void => {
     requestAnimationFrame(() => list.current?.show(place.path, place.hunk ? `hunk:${place.hunk}` : null));
   }, []);
@@ -202,7 +205,7 @@ export default function ReviewPage({ id }: { id: string }) {
               <DiffList
                 conversation={id}
                 files={files}
-                known={known}
+                known={texts}
                 contents={contents}
                 choice={review.choice}
                 onChoice={review.setChoice}

@@ -140,8 +140,7 @@ def asset(name: str, directory: Path, accepted: str = "") -> Response:
     Raises:
         Problem: 404 for what is no file directly in `directory`.
     """
-    path = directory / name
-    packed = path.with_name(f"{name}.gz")
+    path, packed = directory / name, directory / f"{name}.gz"
     if "/" in name or name.startswith(".") or not (path.is_file() or packed.is_file()):
         raise problem("not_found", "there is no such file")
     kind = _TYPES.get(path.suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
