@@ -131,6 +131,31 @@ async def test_after_the_timeout_the_turn_waits_without_a_process_and_a_late_ans
         assert len(await home.bodies(thread, "answer")) == 1
 
 
+async def test_turns_that_wait_for_a_person_keep_no_place_from_others(
+    tmp_path: Path, fake: FakeModels
+) -> None:
+    """SE-20, SE-31: with as many questions open as turns may run, everybody else waited for minutes."""
+    sent = Sent()
+    fake.answer(lambda body, _: CALL if "send" in str(body["messages"][-1]["content"]) else {"text": "Said."})
+    settings = changed(approval_timeout_s=300, parallel_turns=2)
+    async with place(tmp_path, fake, tools=(sent.tool,), settings=settings) as home:
+        waiting = [await home.session() for _ in range(4)]
+        for thread in waiting:
+            await home.service.submit(thread, "send it")
+        requests = [await asked(home, thread) for thread in waiting]
+        other = await home.session()
+        await home.service.submit(other, "hello")
+        [turn] = await ended(home, other)
+        assert turn.state == "done"
+        assert sent.texts == []
+        for thread, request in zip(waiting, requests, strict=True):
+            await home.service.answer(request.id, "approve")
+            [turn] = await ended(home, thread)
+            assert turn.state == "done"
+            assert len(await home.bodies(thread, "request")) == 1
+        assert sent.texts == ["hi"] * 4
+
+
 @pytest.mark.parametrize("timeout_s", [0.05, 300])
 async def test_a_new_message_denies_the_calls_and_starts_the_next_turn(
     tmp_path: Path, fake: FakeModels, timeout_s: float

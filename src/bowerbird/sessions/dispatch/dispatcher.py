@@ -46,7 +46,7 @@ class TurnRef(msgspec.Struct, frozen=True):
 class Signal(msgspec.Struct, frozen=True):
     """Something the driver of a turn must know at once."""
 
-    kind: Literal["cancel", "disconnect", "interrupt", "answer"]
+    kind: Literal["cancel", "disconnect", "interrupt", "answer", "make_room"]
     request_id: str | None = None
 
 
@@ -162,6 +162,8 @@ class LocalDispatcher:
         forget_executors(connection, [self.executor.executor_id])
 
     async def _run(self, turn: TurnRef, drive: Callable[[TurnRef], Awaitable[None]]) -> None:
+        if self._slots.locked():
+            self._make_room()
         async with self._slots:
             if self._stopping:
                 return
@@ -170,6 +172,11 @@ class LocalDispatcher:
             except BowerbirdError as error:
                 # The turn stays as it is recorded (its session may be deleted); a sweep looks again.
                 _log.warning("turn %s stopped: %s", turn.turn_id, error)
+
+    def _make_room(self) -> None:
+        """Have turns that wait for a person go on waiting without a slot: others have work to do."""
+        for turn_id, attempt in tuple(self._running):
+            self._deliver(TurnRef("", turn_id, attempt), Signal("make_room"))
 
     async def _every(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
         while True:
@@ -207,6 +214,8 @@ class LocalDispatcher:
     async def _take_signals(self) -> None:
         if not self._running:
             return
+        if len(self._running) > self._settings.parallel_turns:
+            self._make_room()  # who has asked since the last of them came
         mine = {turn_id for turn_id, _ in self._running}
         if not await self._store.read(lambda c: bool(take_signals(c, mine, keep=True))):
             return

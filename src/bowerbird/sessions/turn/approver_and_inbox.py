@@ -50,10 +50,17 @@ class DoorApprover:
         self._news = asyncio.Event()
         self._open: list[ApprovalRequest] = []
         self._leaves_money = leaves_money
+        self._makes_room = False
 
     def look_again(self) -> None:
         """Something was answered or superseded."""
         self._news.set()
+
+    def make_room(self) -> None:
+        """Others have work and no slot: let the turn wait without us now, as after the time."""
+        if self._open:
+            self._makes_room = True
+            self._news.set()
 
     async def ask(self, request: ApprovalRequest) -> ApprovalAnswer | None:
         """See `Approver.ask`."""
@@ -81,7 +88,7 @@ class DoorApprover:
             row = await self._store.read(lambda c: find_input(c, ANSWER_DOOR, request_id))
             if row is not None:
                 return answer_of(row)
-            if await self._store.read(lambda c: bool(notes_of(c, self._turn_id))):
+            if self._makes_room or await self._store.read(lambda c: bool(notes_of(c, self._turn_id))):
                 return None
             await self._news.wait()
 

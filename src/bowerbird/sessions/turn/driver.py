@@ -49,10 +49,12 @@ class Driver:
         return self._stop.reason == "cancelled" and not self._left
 
     def signal(self, signal: Signal) -> None:
-        """Obey a signal at once: stop, or look for an answer."""
+        """Obey a signal at once: stop, look for an answer, or wait for one outside of this process."""
         if signal.kind in _STOPS:
             self._left = self._left or (signal.kind == "disconnect" and self._stop.reason is None)
             self._stop.set(_STOPS[signal.kind])
+        elif self._attempt is not None and signal.kind == "make_room":
+            self._attempt.approver.make_room()
         elif self._attempt is not None:
             self._attempt.approver.look_again()
 
