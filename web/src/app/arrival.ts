@@ -29,9 +29,11 @@ export function useArrival(main: RefObject<HTMLElement | null>, location: string
     if (!within) return;
     let isNew = before.current !== location;
     before.current = location;
+    let heading: HTMLElement | undefined;
     const look = (): void => {
+      // While an answer grows this is called for each piece of it: a heading that is found is looked for no more.
       // What is left behind stays, unseen, until the new page is there.
-      const heading = [...within.querySelectorAll("h1")].find((one) => one.checkVisibility());
+      if (!heading?.isConnected) heading = [...within.querySelectorAll("h1")].find((one) => one.checkVisibility());
       page = isHome ? "" : (heading?.textContent?.trim() ?? "");
       show();
       if (!isNew || !heading) return;
