@@ -44,5 +44,5 @@ async def test_a_library_that_is_missing_is_named_and_the_rest_runs(tmp_path: Pa
         state = await home.store.read(lambda c: state_of(c, "telegram"))
         assert turn.state == "done" and state is not None
         assert (state.state, state.why) == (
-            "failed", "channels.telegram is enabled but its library is missing; install bowerbird[telegram]"
+            "failed", "channels.telegram is enabled but its library is missing: pip install 'bowerbird[telegram]'"
         )  # fmt: skip

@@ -54,6 +54,15 @@ async def test_a_run_is_a_stream_with_the_answer_at_its_end(live: LiveServer) ->
     assert plain.headers["content-type"].startswith("text/event-stream") and plain.text.startswith("data: {")
 
 
+async def test_a_run_may_name_what_the_agent_must_be_able_to_do(live: LiveServer) -> None:
+    """PR-14: any name was refused as none of the enumeration."""
+    live.fake.script({"text": "Yes."})
+    assert (await ran(live, "claude", prompt="hi", capabilities=["streaming"]))["content"] == "Yes."
+    lacking = {"prompt": "hi", "capabilities": ["cloud_storage"]}
+    answer = await live.http.post("/api/agents/claude/run", json=lacking, headers=NDJSON)
+    assert "cloud_storage" in answer.text and len(live.fake.requests) == 1
+
+
 async def test_leaving_ends_the_run(live: LiveServer) -> None:
     """Law 5: who closes the connection stops the agent, and its session says so."""
     live.fake.script({"text": "slow", "hang": True})

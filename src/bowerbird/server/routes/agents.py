@@ -54,7 +54,10 @@ class AgentRunWanted(StrictBody):
     prompt: Annotated[str, Field(min_length=1, max_length=MAX_PROMPT_CHARS)]
     session_id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
     context: Annotated[dict[str, Any], Field(default_factory=dict)]
-    capabilities: Annotated[list[AgentCapabilities], Field(max_length=20, default_factory=list)]
+    # Strictly, only a member of the enumeration would do, which JSON has none of.
+    capabilities: Annotated[
+        list[Annotated[AgentCapabilities, Field(strict=False)]], Field(max_length=20, default_factory=list)
+    ]
     timeout: Annotated[float, Field(gt=0, le=86_400)] | None = None
     max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     max_cost: Annotated[float, Field(gt=0, le=100_000)] | None = None
