@@ -197,6 +197,7 @@ async def test_a_diagram_is_whole_where_motion_is_reduced_and_a_chat_opens_at_it
     sizes: list[Any] = []
     for motion in ("no-preference", "reduce"):
         await page.emulate_media(reduced_motion=motion)  # type: ignore[arg-type] - one of its two words
+        await page.goto("about:blank")  # the same address again is a reload, which finds what was read
         await page.goto(f"/c/{conversation}")
         await is_idle(page)
         await expect(log(page).get_by_text("These are the last words.")).to_be_in_viewport()
