@@ -137,7 +137,7 @@ def wrong_answer(job: Job, said: str) -> str:
     missing = [
         group
         for group in job.judge["words"]
-        if not re.search(rf"(?<![\w.])(?:{group})(?!\w|\.\d)", plain, re.I)
+        if not re.search(rf"(?<![\w.])(?:{group})(?!\w|\.\d*[1-9])", plain, re.I)
     ]
     return f"lacks {missing[0]!r}: {said[:110]!r}" if missing else ""
 

@@ -46,4 +46,5 @@ def test_an_answer_is_judged_by_its_words(benchmark: Any):
     assert not benchmark.wrong_answer(job, "There are 1,525 in src/a.py.")
     assert benchmark.wrong_answer(job, "There are 15250 in a.py.")
     assert benchmark.wrong_answer(job, "There are 1525.5 in a.py.")
+    assert not benchmark.wrong_answer(job, "There are 1525.0 in a.py."), "the same number"
     assert benchmark.wrong_answer(job, "1525 in a_py")
