@@ -36,14 +36,8 @@ def main() -> int:
         (wheel,) = place.glob("*.whl")
         venv.create(place / "env", with_pip=True)
         wanted = f"{wheel}[{','.join(options.extra)}]" if options.extra else str(wheel)
-        pip = [
-            str(place / "env/bin/python"),
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-        ]
+        python = str(place / "env/bin/python")
+        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, wanted], check=True)
         (site,) = (place / "env").glob("lib/python*/site-packages")
         sizes = sizes_in(site)

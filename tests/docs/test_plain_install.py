@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,24 +10,18 @@ import httpx
 import pytest
 from support.fake_models import FakeModels
 from support.patience import patience
-from support.plain_install import files_of, plain_environment, required
+from support.plain_install import built_wheel, files_of, plain_environment, required
 from support.servers import free_port
 from support.terminals import clean_environment
 
 pytestmark = pytest.mark.timeout(patience(120))
 
-ROOT = Path(__file__).resolve().parents[2]
 MCP = "pip install 'bowerbird[mcp]'"
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(place)]
-    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (made,) = place.glob("*.whl")
-    return made
+    return built_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.patience import patience
+from support.plain_install import built_wheel
 
 pytestmark = pytest.mark.timeout(patience(300))
 
@@ -17,12 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheel of this source, as `python -m build` and `uv build` make it; its pages are built where they are not."""
-    place = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(place)]
-    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (made,) = place.glob("*.whl")
-    return made
+    return built_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 def test_the_pages_are_in_the_wheel_and_their_sources_are_not(wheel: Path) -> None:

@@ -1,6 +1,6 @@
 """What `pip install bowerbird` gives, without an index: an environment with those packages of this one that a wheel asks for.
 
-Here: the environment. Not here: what tests expect of it.
+Here: the wheel, the environment. Not here: what tests expect of it.
 """
 
 import os
@@ -14,6 +14,17 @@ from importlib import metadata
 from pathlib import Path
 
 from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def built_wheel(place: Path) -> Path:
+    """Build a wheel of this source into a directory; return it."""
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(place)]
+    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (made,) = place.glob("*.whl")
+    return made
 
 
 def required(wheel: Path, extras: tuple[str, ...] = ()) -> list[metadata.Distribution]:
