@@ -7,12 +7,26 @@ Here: what words decide, purely, and how the model is asked where they do not. N
 import re
 
 CHANGE_WORDS = frozenset(
-    "add allow change correct create decrease delete drop edit fix increase insert let lower make move put "
-    "raise remove rename replace rewrite set turn update use write".split()
+    "add adjust allow append bump change correct create decrease delete disable drop edit enable extend fix "
+    "implement increase insert keep let lower make mend move put raise remove rename repair replace rewrite "
+    "set shorten swap turn update use write".split()
 )
-_PLAIN_CHANGES = frozenset("add change correct delete fix remove rename replace set update".split())
-_POLITE = frozenset("please now then also".split())
-_STATED = re.compile(r"\b(?:should|must|shall|now)\b")
+_PLAIN_CHANGES = frozenset(
+    "add append bump change correct delete disable enable fix mend remove rename repair replace set "
+    "update".split()
+)
+_POLITE = frozenset("please now then also just kindly".split())
+_STATED = re.compile(r"\b(?:should|must|shall|now|ought to|(?:is|are|has|have|needs?|wants?) to be)\b")
+# "Could you …?" asks for what follows it; "I would like …" may ask for either.
+_ASKED_OF = re.compile(
+    r"^(?:please )?(?:(?:can|could|will|would) (?:you|(?P<we>we))|(?:i|we)(?: would|'d) like you to|"
+    r"(?:i|we) (?:need|want) you to|would you mind)\b,? (?:please )?(?P<what>.+)"
+)
+_WISHED = re.compile(
+    r"^(?:i|we)(?:'d like| would like| need| want)\b(?! (?:you|to (?:know|see|learn|understand)))"
+)
+_GIVEN = re.compile(r"^(?:please )?give (?:it|them|each|every|all)\b")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _NOT_STATED = re.compile(
     r"^(?:how|what|when|where|which|who|why|is|are|does|do|can|count|describe|explain|find|list|look|name|run|"
     r"say|search|show|summarise|summarize|tell)\b|\b(?:i|me|you|we|us|question|answer)\b"
@@ -39,10 +53,20 @@ def sorted_by_words(task: str) -> bool | None:
         (True, False)
         >>> sorted_by_words("Tickets now cost 6 euros."), sorted_by_words("Retry five times.")
         (True, None)
+        >>> sorted_by_words("Could you add a test?"), sorted_by_words("Could you say why?")
+        (True, False)
     """
     plain = task.lower().strip()
+    sentences = _SENTENCE_END.split(plain)
+    for sentence in sentences:
+        if (asked := _ASKED_OF.match(sentence)) is not None:
+            return _of_somebody(asked["what"], _PLAIN_CHANGES if asked["we"] else CHANGE_WORDS)
+    if any(_GIVEN.match(sentence) for sentence in sentences):
+        return True
     if plain.endswith("?"):
         return False
+    if _WISHED.match(plain):
+        return None
     if _STATED.search(plain) and not _NOT_STATED.search(plain):
         return True
     clauses = [re.findall(r"[a-z]+", clause) for clause in _CLAUSE_END.split(plain)]
@@ -55,6 +79,15 @@ def sorted_by_words(task: str) -> bool | None:
         or _NOT_STATED.search(plain.removeprefix("run"))
     )
     return False if asked or len(plain.split()) < _FEWEST_WORDS else None
+
+
+def _of_somebody(what: str, changes: frozenset[str]) -> bool | None:
+    """Tell of what somebody is asked for, by its first word; "mind adding" asks for "add"."""
+    first = next((word for word in re.findall(r"[a-z]+", what) if word not in {*_POLITE, "mind"}), "")
+    stem = first.removesuffix("ing")
+    if {first, stem, stem + "e", stem[:-1]} & changes:
+        return True
+    return False if first in _ANSWERED else None
 
 
 def sorting_question(task: str) -> str:
