@@ -173,6 +173,7 @@ def test_other_turns_go_the_common_way(task: str):
         ("The first hour is to be free.", True),
         ("The picture has no border. Give it one.", True),
         ("Give me the sum of the prices.", False),
+        ("Write out the address of the page.", False),
         ("Append a row to the table.", True),
         ("Children now pay 6 euros.", True),
         ("A session should last 45 minutes.", True),

@@ -219,7 +219,8 @@ def test_a_change_is_asked_for_by_a_first_word_that_says_so(task, expected):
     ("Retry at most 5 times instead of 3.", None), ("Underline the links.", None), ("Run the report at noon.", None),
     ("Run the tests.", None), ("Hello there!", False), ("Thanks a lot, good work", False), ("Run `make test` please", False),
     ("I'd like a bigger title", None), ("We need a Dockerfile", None), ("I want to know the port", False),
-    ("Can you see why it fails?", None), ("Can we use this on Windows?", None), ("Should we add a test?", False),
+    ("We sold two lamps, so there are 5 now.", None), ("Ann paid, can you note that?", None),
+    ("The total is wrong, can you fix it?", True), ("Can you see why it fails?", None), ("Can we use this on Windows?", None), ("Should we add a test?", False),
     ("Compute the mean age", False), ("Check that all files parse", False), ("ok", False), ("Go on", False),
 ])  # fmt: skip
 def test_what_words_leave_open_is_left_to_the_model(task, expected):

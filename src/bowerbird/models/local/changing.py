@@ -20,6 +20,7 @@ from bowerbird.models.local.calls import (
     telling_words,
 )
 from bowerbird.models.local.grammar import Free, OneOf, Option, StepGrammar
+from bowerbird.models.local.renaming import renaming_step
 from bowerbird.models.local.results import tell
 from bowerbird.models.local.rewrite import Rewrite, around, best_line, blocks, trimmed
 from bowerbird.models.local.situation import Done, Situation, shown_part
@@ -93,6 +94,9 @@ def next_move(situation: Situation, offered: frozenset[str]) -> Move | None:
     task = situation.task
     if not offered >= NEEDS or not situation.wants_change or not situation.files:
         return None
+    renaming = renaming_step(situation)
+    if renaming is not None:
+        return Say(renaming) if isinstance(renaming, str) else Call(*renaming)
     done = [d for d in situation.calls if d.call.name in ("edit_file", "write_file")]
     if done:
         return _after(done[-1])

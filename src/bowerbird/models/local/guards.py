@@ -40,7 +40,7 @@ def fault(wanted: Rewrite, new: Sequence[str]) -> str | None:
         return "lines are lost"
     if removes and re.search(r"\bthe (?:\w+ )?line\b", wanted.task) and gone != come + 1:
         return "not one line is removed"
-    return _elsewhere(wanted, parts, bool(removes)) or _parse_fault(wanted, new)
+    return _elsewhere(wanted, parts, bool(removes)) or parse_fault(wanted, new)
 
 
 def doubt(wanted: Rewrite, new: Sequence[str]) -> str | None:
@@ -118,7 +118,8 @@ def _elsewhere(wanted: Rewrite, parts: Sequence[tuple[int, int, int, int]], remo
     return None
 
 
-def _parse_fault(wanted: Rewrite, new: Sequence[str]) -> str | None:
+def parse_fault(wanted: Rewrite, new: Sequence[str]) -> str | None:
+    """Return how a file that parsed does not parse with the new lines, None when it does."""
     parse = _PARSERS.get(wanted.path.rpartition(".")[2].lower())
     if parse is None:
         return None

@@ -26,13 +26,15 @@ _WISHED = re.compile(
     r"^(?:i|we)(?:'d like| would like| need| want)\b(?! (?:you|to (?:know|see|learn|understand)))"
 )
 _GIVEN = re.compile(r"^(?:please )?give (?:it|them|each|every|all)\b")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_GIVE_BACK = re.compile(r"\bgive (?:me|us|back)\b|\bwrite (?:me|us|out|down)\b")
+_PART_END = re.compile(r"(?<=[.!?,;:])\s+")
+_PERSON = re.compile(r"\b(?:i|me|you|we|us)\b")
 _NOT_STATED = re.compile(
     r"^(?:how|what|when|where|which|who|why|is|are|does|do|can|count|describe|explain|find|list|look|name|run|"
     r"say|search|show|summarise|summarize|tell)\b|\b(?:i|me|you|we|us|question|answer)\b"
 )
 _ANSWERED = frozenset(
-    "are calculate can check compare compute could count describe did do does explain find give guess has "
+    "are calculate can check compare compute could count describe did do does explain find guess has "
     "have hello help hey hi how is list look name print read repeat say search show sum summarise summarize "
     "tell test thank thanks translate try verify was were what when where which who whose why will "
     "would".split()
@@ -57,18 +59,16 @@ def sorted_by_words(task: str) -> bool | None:
         (True, False)
     """
     plain = task.lower().strip()
-    sentences = _SENTENCE_END.split(plain)
-    for sentence in sentences:
-        if (asked := _ASKED_OF.match(sentence)) is not None:
+    parts = _PART_END.split(plain)
+    for part in parts:
+        if (asked := _ASKED_OF.match(part)) is not None:
             return _of_somebody(asked["what"], _PLAIN_CHANGES if asked["we"] else CHANGE_WORDS)
-    if any(_GIVEN.match(sentence) for sentence in sentences):
+    if any(_GIVEN.match(part) for part in parts):
         return True
-    if plain.endswith("?"):
+    if plain.endswith("?") or _GIVE_BACK.search(plain):
         return False
-    if _WISHED.match(plain):
-        return None
-    if _STATED.search(plain) and not _NOT_STATED.search(plain):
-        return True
+    if _WISHED.match(plain) or (_STATED.search(plain) and not _NOT_STATED.search(_PERSON.sub("", plain))):
+        return None if _PERSON.search(plain) else True
     clauses = [re.findall(r"[a-z]+", clause) for clause in _CLAUSE_END.split(plain)]
     begins = [next((word for word in words if word not in _POLITE), "") for words in clauses]
     if begins[0] in CHANGE_WORDS or any(word in _PLAIN_CHANGES for word in begins):

@@ -11,16 +11,19 @@ from bowerbird.models.local.sorting import CHANGE_WORDS
 
 _PATH = re.compile(r"(?<![\w./-])(?:[\w-]+/)*[\w-]*\.?[\w-]*[A-Za-z][\w-]*\.[A-Za-z]\w{0,7}(?![\w/])")
 _NEW_FILE = re.compile(r"\b(?:new|create|add|write|make)\b[^.]{0,20}\bfile\b", re.IGNORECASE)
+_MADE = re.compile(r"\b(?:new|create|add|write|make)\b[^.,;:]{0,20}$", re.IGNORECASE)
+_PUT_IN = re.compile(r"\s*,?\s*(?:to|in|into|as)\b", re.IGNORECASE)
 WORD = re.compile(r"[A-Za-z_]\w{2,}|\d+(?:\.\d+)?")
 
 
 def new_path(task: str, files: Sequence[str]) -> str | None:
     """Return the path of a file that is to be made, "" when it is not named; None when there is none."""
-    named = [path for path in _PATH.findall(task) if path not in files]
     known = {path.rpartition("/")[2] for path in files}
-    if not _NEW_FILE.search(task) or any(stands_in(path, task) for path in files):
-        return None
-    return next((path for path in named if path not in known), "")
+    named = [found for found in _PATH.finditer(task) if found[0] not in files and found[0] not in known]
+    if _NEW_FILE.search(task) and not any(stands_in(path, task) for path in files):
+        return named[0][0] if named else ""
+    made = (m[0] for m in named if _MADE.search(task[: m.start()]) and not _PUT_IN.match(task[m.end() :]))
+    return next(made, None)
 
 
 def stands_in(path: str, task: str) -> bool:
