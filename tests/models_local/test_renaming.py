@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 from support.local_talk import SPECS, asked, called
 
-from bowerbird.core.messages import Message
+from bowerbird.core.messages import Message, ToolResultBlock
 from bowerbird.models.local.changing import Call, Say, next_move
 from bowerbird.models.local.renaming import Renaming, renaming_in
-from bowerbird.models.local.situation import read_situation
+from bowerbird.models.local.situation import REPLACED, read_situation
 from bowerbird.models.local.task_words import new_path
 
 TASK = "Rename the function full to is_full, also where it is called."
@@ -25,12 +26,20 @@ RENAMED = {
 }
 
 
-def walked(task: str, files: Mapping[str, str]) -> tuple[dict[str, str], Any]:
-    """Return the files after every call of the turn was done, and what came then."""
+def walked(task: str, files: Mapping[str, str], *, kept: int = 9) -> tuple[dict[str, str], Any]:
+    """Return the files after every call of the turn was done, and what came then.
+
+    Args:
+        task: what is asked for.
+        files: text by path.
+        kept: of how many calls the results are still sent.
+    """
     files, told = dict(files), list[Message]()
     names, listed = frozenset(tool.name for tool in SPECS), "\n".join(("Files:", *files))
     while True:
-        move = next_move(read_situation(asked(*told, task=task, system=(listed,))), names)
+        assert len(told) < 80
+        sent = [*map(forgotten, told[: -2 * kept]), *told[-2 * kept :]]
+        move = next_move(read_situation(asked(*sent, task=task, system=(listed,))), names)
         if not isinstance(move, Call):
             return files, move
         path = str(move.input.get("path", ""))
@@ -45,8 +54,20 @@ def walked(task: str, files: Mapping[str, str]) -> tuple[dict[str, str], Any]:
         told += called(move.tool, move.input, "done", data=data)
 
 
-def test_a_function_is_renamed_where_it_is_made_and_where_it_is_called_and_not_in_texts():
-    files, said = walked(TASK, FILES)
+def forgotten(message: Message) -> Message:
+    """Return a message as the agent sends it once its result was left out."""
+    blocks = [
+        msgspec.structs.replace(block, content=f"{REPLACED}it]", data=None)
+        if isinstance(block, ToolResultBlock)
+        else block
+        for block in message.content
+    ]
+    return msgspec.structs.replace(message, content=tuple(blocks))
+
+
+@pytest.mark.parametrize("kept", [1, 2, 9])
+def test_a_function_is_renamed_where_it_is_made_and_where_it_is_called_and_not_in_texts(kept: int):
+    files, said = walked(TASK, FILES, kept=kept)
     assert files == RENAMED
     assert said == Say("I renamed `full` to `is_full` in tanks.py and main.py.")
 

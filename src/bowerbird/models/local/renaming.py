@@ -16,6 +16,7 @@ from bowerbird.models.local.situation import Done, Situation, shown_part
 from bowerbird.models.local.task_words import is_prose
 
 MOST_FILES = 12
+_MOST_CALLS = 4 * MOST_FILES
 _ASKED = re.compile(
     r"\brename (?:the )?(?:[\w-]+ )?(?:function|method|class|constant|type|struct|interface|enum) "
     r"[`\"']?([A-Za-z_]\w*)(?:\(\))?[`\"']? (?:to|as|into) [`\"']?([A-Za-z_]\w*)[`\"']?(?![\w/]|\.\w)",
@@ -84,30 +85,31 @@ def renaming_step(situation: Situation) -> tuple[str, dict[str, Any]] | str | No
     wanted = renaming_in(situation.task)
     if wanted is None or any(done.failed for done in situation.calls):
         return None
-    searched = next((done for done in situation.calls if done.call.name == "search_files"), None)
-    if searched is None:
-        return "search_files", {"pattern": rf"\b{wanted.old}\b", "case_sensitive": True, "limit": 200}
-    files = list(_files(searched, wanted))
-    if not files or len(files) > MOST_FILES or searched.call.input.get("case_sensitive") is not True:
-        return None
+    # Results may be forgotten meanwhile: what is gone is looked for again.
+    here = [done for done in reversed(situation.calls) if not done.forgotten]
     edited = [done.path for done in situation.calls if done.call.name == "edit_file"]
-    for path in files:
+    found = next((done for done in here if done.call.name == "search_files"), None)
+    reads = {done.path: shown_part(done) for done in reversed(here) if done.call.name == "read_file"}
+    # What was just read is not asked for again: the search may be gone that led to it.
+    paths = list(dict.fromkeys((*reads, *(_files(found, wanted) if found else ()))))
+    if len(situation.calls) > _MOST_CALLS or len(paths) > MOST_FILES:
+        return None
+    for path in paths:
         if path in edited:
             continue
-        read = next((d for d in situation.calls if d.call.name == "read_file" and d.path == path), None)
-        if read is None:
+        if path not in reads:
             return "read_file", {"path": path, "offset": 1}
-        known = shown_part(read)
-        if known.next_offset is not None or read.forgotten:
-            return None
-        new = wanted.lines(known.lines)
-        if new == list(known.lines):
+        lines = reads[path].lines
+        new = wanted.lines(lines)
+        if new == list(lines):
             continue
-        whole = Rewrite(situation.task, path, (), known.lines, ())
+        whole = Rewrite(situation.task, path, (), lines, ())
         edit = edit_of(whole, new)
-        if edit is None or parse_fault(whole, new) is not None:
+        if reads[path].next_offset is not None or edit is None or parse_fault(whole, new) is not None:
             return None
         return "edit_file", edit
+    if found is None:
+        return "search_files", {"pattern": rf"\b{wanted.old}\b", "case_sensitive": True, "limit": 200}
     return f"I renamed `{wanted.old}` to `{wanted.new}` in {_listed(edited)}." if edited else None
 
 
