@@ -60,6 +60,8 @@ async def measure(place: Path, files: int, tier: str, names: list[str]) -> None:
     print("| command | branch | host | ratio | with capture |\n|---|---|---|---|---|")
     with Workspace(root, data_dir=place / "data") as workspace:
         host = SandboxHost(place / "data", SandboxSettings(tier="copy") if tier == "copy" else None)
+        status = await host.status()
+        assert status.tier == tier, status
         try:
             for name in names:
                 plain = on_the_host(root, place / "beside", COMMANDS[name])

@@ -142,9 +142,11 @@ def _forget_volatile(work: str) -> None:
 
     It fears a power cut, after which we can only show what is there, as with every other file.
     """
-    for name in ("work/incompat/volatile", "work/incompat"):
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(f"{work}/work/incompat/volatile/dirty")
+    for name in ("incompat/volatile", "incompat"):
         with contextlib.suppress(FileNotFoundError):
-            os.rmdir(f"{work}/{name}")
+            os.rmdir(f"{work}/work/{name}")
 
 
 def _set_flag(context: int, key: str) -> None:
