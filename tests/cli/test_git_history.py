@@ -69,7 +69,8 @@ def test_a_branch_follows_commits_whose_files_landed_before(committed):
         "twice is not more, at both doors"
     )
     code, out, _ = desk.run("land", "--yes", "--commits", "fast-forward", "--json")
-    assert code == 0 and "nothing to land" in json.loads(out)["detail"]
+    said = json.loads(out)
+    assert (code, said["code"]) == (0, "nothing_to_land") and "nothing to land" in said["detail"]
     desk.ok("undo")
     assert project.git("log", "-1", "--format=%s") == "first" and project.git("status", "--porcelain") != ""
 

@@ -223,6 +223,7 @@ test("Markdown is cut only between blocks, and never inside a fence", () => {
 test("what others landed meanwhile is no decision of this person", () => {
   const row = (reason: string) => ({ path: "/a", reason });
   assert.equal(isLandedAlready({ code: "stale", refused: [] }), true);
+  assert.equal(isLandedAlready({ code: "nothing_to_land", refused: [] }), true);
   assert.equal(isLandedAlready({ code: "landing_refused", refused: [row("unchanged"), row("unchanged")] }), true);
   assert.equal(isLandedAlready({ code: "landing_refused", refused: [row("unchanged"), row("both_modified")] }), false);
   assert.equal(isLandedAlready({ code: "conflict", refused: [] }), false);

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 Commits = Literal["fetch", "fast_forward", "never"]
 NOTHING_TO_LAND = "there is nothing to land: the session changes no such path"
+NOTHING_CODE = "nothing_to_land"  # what every door that has codes answers with those words
 NO_CHECK = "no check is configured: set landing.check to a shell command, such as pytest -q"
 
 

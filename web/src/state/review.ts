@@ -351,7 +351,7 @@ export function undoReason(reason: string): string {
 
 /** Whether a landing was refused since others landed, or took back, the same meanwhile: there is nothing to decide. */
 export function isLandedAlready({ code, refused }: { code: string; refused: readonly Refused[] }): boolean {
-  return code === "stale" || (refused.length > 0 && refused.every((row) => row.reason === "unchanged"));
+  return code === "stale" || code === "nothing_to_land" || (refused.length > 0 && refused.every((row) => row.reason === "unchanged"));
 }
 
 export function refusalReason(reason: string): string {

@@ -18,7 +18,7 @@ from bowerbird.cli.terminal.text import harmless, one_line
 from bowerbird.core.errors import AlreadyAnswered, BowerbirdError, LandingRefused, SessionError, TurnRunning
 from bowerbird.core.forms import decode
 from bowerbird.models.settings import is_loopback
-from bowerbird.sessions.wishes import NOTHING_TO_LAND
+from bowerbird.sessions.wishes import NOTHING_CODE
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -186,7 +186,7 @@ class Requests:
             return self._unknown(said)
         if code == "landing_refused" and data.get("refused"):
             return LandingRefused(said, refused=data["refused"])
-        if said == NOTHING_TO_LAND:
+        if code == NOTHING_CODE:
             return NothingToLand(said, USAGE)
         if code in _SESSION_ERRORS:
             return _SESSION_ERRORS[code](said)

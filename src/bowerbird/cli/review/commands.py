@@ -32,7 +32,7 @@ from bowerbird.cli.terminal.terminal import Ability
 from bowerbird.cli.terminal.text import harmless, harmless_path, table
 from bowerbird.core.errors import LandingRefused, UnknownSession
 from bowerbird.core.threads import to_thread
-from bowerbird.sessions.wishes import NOTHING_TO_LAND, Commits, CommitWish, ToLand
+from bowerbird.sessions.wishes import NOTHING_CODE, NOTHING_TO_LAND, Commits, CommitWish, ToLand
 
 _FIXED = {
     "done": "landed",
@@ -41,7 +41,7 @@ _FIXED = {
     "needs_attention": "could not finish",
 }
 _ID = re.compile(r"[0-9a-f]{4,12}")  # a session's, or how one begins
-NOTHING = {"detail": NOTHING_TO_LAND, "code": "conflict"}
+NOTHING = {"detail": NOTHING_TO_LAND, "code": NOTHING_CODE}
 
 
 class TerminalScreen:

@@ -19,7 +19,7 @@ from bowerbird.protocols.mcp_server.ground import McpGround
 from bowerbird.protocols.mcp_server.owned import owned_branch, owned_session
 from bowerbird.protocols.mcp_server.session_tools import DOOR
 from bowerbird.protocols.mcp_server.tool import THREAD, Call, McpTool, Result, output, parameters, text
-from bowerbird.sessions.wishes import ToLand
+from bowerbird.sessions.wishes import NOTHING_TO_LAND, ToLand
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch, Landing
@@ -148,7 +148,7 @@ class _BranchTools:
             self._review.land(row.thread_id, wanted, actor=call.caller.user_id or DOOR, door=DOOR)
         )
         if not landing.entries:
-            return results.failure("there is nothing to land: the session changes no such path")
+            return results.failure(NOTHING_TO_LAND)
         return results.success(landing_id=landing.id, landing=_landing(landing))
 
     async def undo(self, call: Call) -> Result:

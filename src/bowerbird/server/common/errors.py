@@ -114,6 +114,7 @@ STATUS: Mapping[str, int] = {
     "already_answered": 409,
     "stale": 409,
     "landing_refused": 409,
+    "nothing_to_land": 409,
     "conflict": 409,
     "too_large": 413,
     "unsupported_media_type": 415,

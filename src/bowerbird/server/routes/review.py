@@ -47,7 +47,7 @@ from bowerbird.server.routes.shapes import (
     RefusedPath,
 )
 from bowerbird.server.routes.turns import Accepted
-from bowerbird.sessions.wishes import NO_CHECK, NOTHING_TO_LAND, CommitWish, ToLand
+from bowerbird.sessions.wishes import NO_CHECK, NOTHING_CODE, NOTHING_TO_LAND, CommitWish, ToLand
 
 router = APIRouter(prefix="/api", tags=["review"])
 
@@ -275,7 +275,8 @@ async def land(
     conversation_id: ConversationId, context: Context, caller: User, wanted: Land | None = None
 ) -> Response:
     """All or nothing: 409 `stale` when the plan or a hunk is no longer what it was, 409 `landing_refused`
-    with the refused paths on a conflict or a flag that is not accepted; then nothing has changed."""
+    with the refused paths on a conflict or a flag that is not accepted, 409 `nothing_to_land` where no such
+    path has changed; then nothing has changed."""
     row = await owned_session(context, caller, conversation_id)
     require_branch(row)
     given = wanted or Land()
@@ -293,7 +294,7 @@ async def land(
     )
     landing = await context.sessions.review.land(row.thread_id, asked, actor=caller.user_id, door=DOOR)
     if not landing.entries and not landing.history:
-        raise problem("conflict", NOTHING_TO_LAND.replace("session", "conversation"))
+        raise problem(NOTHING_CODE, NOTHING_TO_LAND.replace("session", "conversation"))
     return answer(shown_landing(landing))
 
 
