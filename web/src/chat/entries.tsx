@@ -5,18 +5,19 @@ import { memo, useMemo } from "react";
 import { Link } from "wouter";
 import { useFace, useLinks } from "../app/place.tsx";
 import { commentedPlaces, type CommentedPlace } from "../state/comments.ts";
-import type { EndEntry, Entry, NoteEntry, UserEntry } from "../state/entries.ts";
+import type { EndEntry, Entry, NoteEntry, TextEntry, UserEntry } from "../state/entries.ts";
 import { withoutAttachments } from "../state/mentions.ts";
 import { landingInWords } from "../state/plain.ts";
 import { count, dollars, short } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Boundary } from "../ui/boundary.tsx";
+import { CopyButton } from "../ui/code.tsx";
 import { Problem } from "../ui/kit.tsx";
 import { Markdown } from "../ui/markdown.tsx";
 import { RequestCard } from "./requests.tsx";
 import { SubagentCard } from "./subagents.tsx";
 import { ActivityPill, Thinking, ToolBlock } from "./tools.tsx";
-import { sameRow, type Row } from "./rows.ts";
+import { sameRow, type Row, type Shown } from "./rows.ts";
 
 export interface EntryActions {
   conversation: string;
@@ -177,27 +178,35 @@ function End({ entry, actions }: { entry: EndEntry; actions: EntryActions }) {
   );
 }
 
-interface OneEntryProps {
-  entry: Entry;
+interface TextProps {
+  entry: TextEntry;
+  shown: Shown;
   answers: readonly CommentedPlace[];
   actions: EntryActions;
 }
 
-function OneEntry({ entry, answers, actions }: OneEntryProps) {
+function TextPortion({ entry, shown: { portion, first, last }, answers, actions }: TextProps) {
+  return (
+    <div className={portion.done ? "" : "writing"}>
+      <Markdown text={portion.text} done={portion.done} />
+      {last && !first && portion.done && (
+        <div className="copy-answer">
+          <CopyButton text={entry.text} label={t.copyAnswer} />
+        </div>
+      )}
+      {answers.length > 0 && (
+        <p className="answers">
+          {t.answersComments(answers.length)} <Places places={answers} conversation={actions.conversation} />
+        </p>
+      )}
+    </div>
+  );
+}
+
+function OneEntry({ entry, actions }: { entry: Exclude<Entry, TextEntry>; actions: EntryActions }) {
   switch (entry.kind) {
     case "user":
       return <Said entry={entry} actions={actions} />;
-    case "text":
-      return (
-        <div className={entry.done ? "" : "writing"}>
-          <Markdown text={entry.text} done={entry.done} />
-          {answers.length > 0 && (
-            <p className="answers">
-              {t.answersComments(answers.length)} <Places places={answers} conversation={actions.conversation} />
-            </p>
-          )}
-        </div>
-      );
     case "thinking":
       return <Thinking entry={entry} />;
     case "tool":
@@ -215,20 +224,27 @@ function OneEntry({ entry, answers, actions }: OneEntryProps) {
 
 const NO_ANSWERS: readonly CommentedPlace[] = [];
 
+function Drawn({ row, actions }: { row: Row; actions: EntryActions }) {
+  if (row.kind === "work") return <ActivityPill entries={row.entries} />;
+  if (row.kind === "entry") return <OneEntry entry={row.entry} actions={actions} />;
+  return <TextPortion entry={row.entry} shown={row.shown} answers={row.answers ?? NO_ANSWERS} actions={actions} />;
+}
+
+/** Portions of one text stand below each other as the text does. */
+function classOf(row: Row): string {
+  if (row.kind !== "portion") return "turn-row";
+  return `turn-row${row.shown.first ? "" : " goes-on"}${row.shown.last ? "" : " to-go-on"}`;
+}
+
 export const RowView = memo(
   function RowView({ row, actions }: { row: Row; actions: EntryActions }) {
     return (
-      <div className="turn-row">
+      <div className={classOf(row)}>
         <Boundary of={row}>
-          {row.kind === "work" ? (
-            <ActivityPill entries={row.entries} />
-          ) : (
-            <OneEntry entry={row.entry} answers={row.answers ?? NO_ANSWERS} actions={actions} />
-          )}
+          <Drawn row={row} actions={actions} />
         </Boundary>
       </div>
     );
   },
   (before, after) => before.actions === after.actions && sameRow(before.row, after.row),
 );
-

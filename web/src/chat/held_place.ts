@@ -8,7 +8,7 @@
 
 import { useEffect, useLayoutEffect, useState, type RefObject } from "react";
 import type { VirtuosoHandle } from "react-virtuoso";
-import { rowOfTurn, type Row } from "./rows.ts";
+import { rowOfTurn, textOfRow, type Row } from "./rows.ts";
 
 /** A row by its key, and how far it has gone above the edge; its turn, where the row itself is not found. */
 export interface Read {
@@ -63,6 +63,9 @@ function turnOf(row: Row): string {
 export function placeOfRead({ row, turn }: Read, { rows, whole }: Omit<Shown, "first">): number | null {
   const found = row ? rows.findIndex((one) => one.key === row) : -1;
   if (found >= 0) return found;
+  // A text with footnotes is one row when it is complete.
+  const text = row === textOfRow(row) ? -1 : rows.findIndex((one) => one.key === textOfRow(row));
+  if (text >= 0) return text;
   // A turn is named: its first row is meant. Of a row that others took in, its turn is the nearest.
   const near = turn && (whole || !row) ? rowOfTurn(rows, turn) : -1;
   return near < 0 && whole ? null : near;

@@ -2,11 +2,20 @@
 
 import { answeredPlaces } from "../state/answers.ts";
 import type { CommentedPlace } from "../state/comments.ts";
-import type { Entry } from "../state/entries.ts";
+import type { Entry, TextEntry } from "../state/entries.ts";
 import type { Face } from "../state/preferences.ts";
+import { grownPortions, type Parted, type Portion } from "../ui/portions.ts";
+
+/** What of a long text stands in this row. */
+export interface Shown {
+  portion: Portion;
+  first: boolean;
+  last: boolean;
+}
 
 export type Row =
-  | { kind: "entry"; key: string; entry: Entry; answers?: readonly CommentedPlace[] | undefined }
+  | { kind: "entry"; key: string; entry: Exclude<Entry, TextEntry> }
+  | { kind: "portion"; key: string; entry: TextEntry; shown: Shown; answers?: readonly CommentedPlace[] | undefined }
   | { kind: "work"; key: string; entries: readonly Entry[] };
 
 /** Ends that need a person's attention in plain words; any other end is not said in the user face. */
@@ -25,11 +34,33 @@ function isHiddenFromUsers(entry: Entry): boolean {
   return entry.kind === "text" && entry.text.trim() === "";
 }
 
+/** Parts texts, and knows how it did: of one that grows only the end is looked at again. */
+export class Parting {
+  readonly #known = new WeakMap<TextEntry, readonly Portion[]>();
+  readonly #growing = new Map<string, Parted>();
+
+  of(entry: TextEntry): readonly Portion[] {
+    const known = this.#known.get(entry);
+    if (known) return known;
+    const parted = grownPortions(this.#growing.get(entry.key) ?? null, entry.text, entry.done);
+    if (entry.done) this.#growing.delete(entry.key);
+    else this.#growing.set(entry.key, parted);
+    this.#known.set(entry, parted.portions);
+    return parted.portions;
+  }
+}
+
+/** Return the key of the row with portion number `at` of a text; the first bears the text's own. */
+const portionKey = (entry: string, at: number): string => (at === 0 ? entry : `${entry}#${at}`);
+
+/** Return the key of the text that a row shows a portion of; any other row's own. */
+export const textOfRow = (key: string): string => key.replace(/#\d+$/, "");
+
 /**
  * Return what a face shows: each entry by itself for developers; for users a run of work is one row, however
- * many steps it has.
+ * many steps it has. A long text is several rows.
  */
-export function rowsOf(entries: readonly Entry[], face: Face): Row[] {
+export function rowsOf(entries: readonly Entry[], face: Face, parting = new Parting()): Row[] {
   const rows: Row[] = [];
   const answers = answeredPlaces(entries);
   let work: Entry[] = [];
@@ -45,7 +76,13 @@ export function rowsOf(entries: readonly Entry[], face: Face): Row[] {
     }
     if (face === "user" && isHiddenFromUsers(entry)) continue;
     settle();
-    rows.push({ kind: "entry", key: entry.key, entry, answers: answers.get(entry.key) });
+    if (entry.kind === "text") {
+      const portions = parting.of(entry);
+      for (const [at, portion] of portions.entries()) {
+        const last = at === portions.length - 1;
+        rows.push({ kind: "portion", key: portionKey(entry.key, at), entry, shown: { portion, first: at === 0, last }, answers: last ? answers.get(entry.key) : undefined });
+      }
+    } else rows.push({ kind: "entry", key: entry.key, entry });
   }
   settle();
   return rows;
@@ -56,8 +93,10 @@ export function sameRow(a: Row, b: Row): boolean {
   if (a.kind === "work") {
     return b.kind === "work" && a.entries.length === b.entries.length && a.entries.every((entry, at) => entry === b.entries[at]);
   }
-  if (b.kind === "work") return false;
-  return a.entry === b.entry && (a.answers?.length ?? 0) === (b.answers?.length ?? 0);
+  if (a.kind === "entry" || b.kind !== "portion") return a.kind === b.kind && a.entry === b.entry;
+  if ((a.answers?.length ?? 0) !== (b.answers?.length ?? 0)) return false;
+  const isWhole = a.shown.last && a.shown.portion.done;
+  return a.shown.portion === b.shown.portion && a.shown.last === b.shown.last && (!isWhole || a.entry === b.entry);
 }
 
 /** Return the place of the first row of a turn, -1 when there is none. */

@@ -11,7 +11,8 @@ import { hashNow } from "../ui/browser.ts";
 import { useLeft } from "../ui/left.ts";
 import { RowView, type EntryActions } from "./entries.tsx";
 import { placeOfRead, readNow, useHeldPlace, type Read } from "./held_place.ts";
-import { rowsOf, type Row } from "./rows.ts";
+import { OnPaper } from "./on_paper.tsx";
+import { Parting, rowsOf, type Row } from "./rows.ts";
 
 interface TranscriptProps {
   entries: readonly Entry[];
@@ -66,7 +67,7 @@ const FIRST = 1_000_000;
 function useFirst(rows: readonly Row[]): number {
   const anchor = useRef<string | null>(null);
   // A row of work may grow upwards and be another one then.
-  anchor.current ??= rows.find((row) => row.kind === "entry")?.key ?? null;
+  anchor.current ??= rows.find((row) => row.kind !== "work")?.key ?? null;
   return useMemo(() => FIRST - Math.max(rows.findIndex((row) => row.key === anchor.current), 0), [rows]);
 }
 
@@ -78,7 +79,8 @@ function named(): Read | null {
 
 export function Transcript({ entries, whole, kept, unsent, offline, actions, foot }: TranscriptProps) {
   const face = useFace();
-  const rows = useMemo(() => rowsOf(entries, face), [entries, face]);
+  const [parting] = useState(() => new Parting());
+  const rows = useMemo(() => rowsOf(entries, face, parting), [entries, face, parting]);
   const first = useFirst(rows);
   const list = useRef<VirtuosoHandle>(null);
   const [atEnd, setAtEnd] = useState(true);
@@ -190,6 +192,7 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
           {t.toEnd}
         </button>
       )}
+      <OnPaper rows={rows} actions={actions} />
       <Announcer entries={entries} />
     </div>
   );

@@ -10,6 +10,7 @@ export const shell = {
   more: "More",
   undo: "Undo",
   copy: "Copy",
+  copyAnswer: "Copy the whole answer",
   copied: "Copied",
   search: "Search",
   loading: "Loading…",

@@ -1,7 +1,7 @@
 /** Source text in colours; the highlighter is fetched when the first code is shown (UI-4). */
 
 import { Check, Copy } from "lucide-react";
-import { useEffect, useState, type ReactNode } from "react";
+import { useEffect, useMemo, useState, type ReactNode } from "react";
 import { t } from "../text.ts";
 import { copyText } from "./browser.ts";
 
@@ -26,20 +26,32 @@ function draw(nodes: readonly ColourNode[]): ReactNode {
   );
 }
 
+type Highlight = (text: string, language: string) => readonly ColourNode[] | null;
+
+let highlighter: Highlight | null = null;
+
 /** Return source as coloured elements once the highlighter is here; plain text until then. */
 export function useColours(text: string, language: string | null, ready = true): ReactNode {
-  const [nodes, setNodes] = useState<{ text: string; nodes: readonly ColourNode[] } | null>(null);
+  const wanted = ready && text.length <= MOST_COLOURED ? language : null;
+  const [highlight, setHighlight] = useState(() => highlighter);
   useEffect(() => {
-    if (!language || !ready || text.length > MOST_COLOURED) return;
+    if (!wanted || highlight) return;
     let here = true;
-    void import("./highlight.ts").then(({ highlight }) => {
-      if (here) setNodes({ text, nodes: highlight(text, language) ?? [] });
-    });
+    import("./highlight.ts").then(
+      (loaded) => {
+        highlighter = loaded.highlight;
+        if (here) setHighlight(() => loaded.highlight);
+      },
+      () => undefined, // offline: it stays plain
+    );
     return () => {
       here = false;
     };
-  }, [text, language, ready]);
-  return nodes && nodes.text === text && nodes.nodes.length > 0 ? draw(nodes.nodes) : text;
+  }, [wanted, highlight]);
+  return useMemo(() => {
+    const nodes = wanted && highlight ? highlight(text, wanted) : null;
+    return nodes && nodes.length > 0 ? draw(nodes) : text;
+  }, [text, wanted, highlight]);
 }
 
 interface CodeBlockProps {

@@ -16,6 +16,35 @@ interface Drawn {
   width: number;
 }
 
+/** What was drawn last, by its text and theme: what is scrolled out of a list and back is there at once. */
+const pictures = new Map<string, Drawn>();
+const MOST_PICTURES = 60;
+
+function keep(name: string, drawn: Drawn): void {
+  pictures.set(name, drawn);
+  for (const [oldest, { address }] of pictures) {
+    if (pictures.size <= MOST_PICTURES) break;
+    pictures.delete(oldest);
+    URL.revokeObjectURL(address); // an image that shows it has read it
+  }
+}
+
+/** Return the picture when it can be shown without a moment of nothing. */
+async function made(text: string, dark: boolean): Promise<Drawn> {
+  const { picture } = await import("./mermaid.ts");
+  const { svg, width } = await picture(text, dark);
+  const address = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
+  const image = new Image();
+  image.src = address;
+  try {
+    await image.decode();
+  } catch (error) {
+    URL.revokeObjectURL(address);
+    throw error;
+  }
+  return { address, width };
+}
+
 const isDark = (): boolean => document.documentElement.dataset["theme"] === "dark";
 
 function useDark(): boolean {
@@ -31,7 +60,8 @@ function useDark(): boolean {
 /** Return the picture of a diagram; null until it is there, "bad" when it cannot be drawn, "away" when not now. */
 function usePicture(text: string): Drawn | "bad" | "away" | null {
   const dark = useDark();
-  const [drawn, setDrawn] = useState<Drawn | "bad" | "away" | null>(null);
+  const name = `${dark} ${text}`;
+  const [drawn, setDrawn] = useState<Drawn | "bad" | "away" | null>(() => pictures.get(name) ?? null);
   const [tries, setTries] = useState(0);
   // What draws it is fetched with the first diagram: without a connection, later.
   useEffect(() => {
@@ -45,23 +75,21 @@ function usePicture(text: string): Drawn | "bad" | "away" | null {
     };
   }, [drawn]);
   useEffect(() => {
-    let address = "";
     let here = true;
-    import("./mermaid.ts")
-      .then(({ picture }) => picture(text, dark))
-      .then(
-        ({ svg, width }) => {
-          if (!here) return;
-          address = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
-          setDrawn({ address, width });
+    const known = pictures.get(name);
+    if (known) setDrawn(known);
+    else
+      made(text, dark).then(
+        (found) => {
+          keep(name, found);
+          if (here) setDrawn(found);
         },
         (error: unknown) => here && setDrawn(isAway(error) ? "away" : "bad"),
       );
     return () => {
       here = false;
-      if (address) URL.revokeObjectURL(address);
     };
-  }, [text, dark, tries]);
+  }, [name, text, dark, tries]);
   return drawn;
 }
 

@@ -7,7 +7,7 @@
 
 import { memo, useEffect, useMemo, useRef, useState } from "react";
 import { t } from "../text.ts";
-import { grownBlocks, type Blocks } from "./blocks.ts";
+import { DEFINITION, grownBlocks, type Blocks } from "./blocks.ts";
 import { bounded } from "./bounded.ts";
 import { Boundary } from "./boundary.tsx";
 import { CopyButton } from "./code.tsx";
@@ -15,8 +15,6 @@ import { useMath } from "./formula.tsx";
 import { withFormulas } from "./formulas.ts";
 import { elements } from "./parse.ts";
 import { finished, growing, safeAddress } from "./prose.tsx";
-
-const DEFINITION = /^ {0,3}\[\^?[^\]\n]+\]:/m;
 
 const SHOWN = 10_000;
 const MORE = 100_000;
@@ -82,6 +80,8 @@ const Group = memo(function Group({ blocks, grows }: GroupProps) {
 }, sameGroup);
 
 const GROUP = 16;
+/** With more groups than this those that nobody looks at are not laid out. */
+const FEW = 4;
 /** So many groups are drawn at once, and so many more each time the browser has answered what was done meanwhile. */
 const AT_ONCE = 16;
 const MORE_GROUPS = 8;
@@ -136,7 +136,7 @@ export const Markdown = memo(function Markdown({ text, done = true }: { text: st
   for (let at = 0; at < shown.length; at += GROUP) groups.push(shown.slice(at, at + GROUP));
   const parts = useParts(groups.length);
   return (
-    <div className={groups.length > 1 ? "prose long" : "prose"}>
+    <div className={groups.length > FEW ? "prose long" : "prose"}>
       {groups.slice(0, parts).map((group, at) => (
         <Group key={at} blocks={group} grows={!done && at === groups.length - 1} />
       ))}
