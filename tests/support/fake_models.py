@@ -16,7 +16,7 @@ A STEP is a dict, every key optional:
                 `input` is the uncached part (on the OpenAI wire the prompt count includes the cached part)
     ttft_s      seconds before the first byte
     gap_s       seconds before each delta but the first
-    status      answer with this HTTP status (with `headers`, `body`: dict or str)
+    status      answer with this HTTP status (with `headers`, `body`: dict, str or bytes)
     headers     additional response headers
     body        literal response body; with a `content-type` header also for status 200
     cut_after   drop the TCP connection after this many deltas (thinking, text, arguments all count)
@@ -278,7 +278,8 @@ def _head(status: int, headers: dict[str, str]) -> bytes:
 async def _send_whole(
     writer: asyncio.StreamWriter, status: int, headers: dict[str, str], content: Any
 ) -> None:
-    raw = content.encode() if isinstance(content, str) else json.dumps(content).encode()
+    raw = content.encode() if isinstance(content, str) else content
+    raw = raw if isinstance(raw, bytes) else json.dumps(raw).encode()
     own = {"content-type": "application/json", "content-length": str(len(raw)), "request-id": "req_fake"}
     writer.write(_head(status, own | {k.lower(): v for k, v in headers.items()}) + raw)
     await writer.drain()

@@ -9,13 +9,14 @@ session.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
-from bowerbird.core.errors import InvalidArgument, LandingRefused, WorkspaceError
+from bowerbird.core.errors import InvalidArgument, LandingRefused, UnknownSession, WorkspaceError
 from bowerbird.core.events import Notice
 from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.sessions.branches.landing_checks import Finding, LandingChecks
@@ -311,8 +312,9 @@ class Review:
         found = await self._sessions.store.read(lambda c: sessions_of_branches(c, [branch_id]))
         if branch_id in found:
             thread_id = found[branch_id][0]
-            await self._sessions.note_changes(thread_id)
-            self._say(thread_id, text)
+            with suppress(UnknownSession):  # deleted by now: the files are as the landing says all the same
+                await self._sessions.note_changes(thread_id)
+                self._say(thread_id, text)
 
     def _say(self, thread_id: str, text: str) -> None:
         self._sessions.live.publish(Published(thread_id, None, None, Notice("landing", text)))

@@ -29,6 +29,7 @@ from bowerbird.models.providers.beginnings import not_kept
 from bowerbird.models.providers.connection import LARGEST_ANSWER, Connection
 from bowerbird.models.providers.content import BlobReader, images_in
 from bowerbird.models.providers.encoding import encode_body
+from bowerbird.models.providers.halves import read_with_halves
 from bowerbird.models.redact import Redactor
 
 # More events than this in one read: nobody reads that fast, and each costs every viewer a message.
@@ -178,10 +179,14 @@ class WireModel:
                                 for event in _events(fold, payloads):
                                     yield event
                     else:
-                        for event in fold.whole(await raw.whole()):
+                        for event in read_with_halves(fold.whole, await raw.whole()):
                             yield event
                 except msgspec.DecodeError as error:
-                    raise self._unreadable(error) from error
+                    if not raw.in_last_event:
+                        raise self._unreadable(error) from error
+                    cut = self._connection.cut("it ended in the middle of an event")
+                    cut.usage = answer.usage(fold.usage)
+                    raise cut from error
                 except ModelError as error:
                     # A cut answer is charged with what is known of it.
                     error.usage = answer.usage(fold.usage)
@@ -223,13 +228,13 @@ def _events(fold: Fold, payloads: Sequence[bytes]) -> Iterator[ModelEvent]:
     """Yield the events of payloads that came together; of a burst, adjacent pieces of text as one."""
     if len(payloads) <= BURST:
         for payload in payloads:
-            yield from fold.feed(payload)
+            yield from read_with_halves(fold.feed, payload)
         return
     kind: type[TextDelta | ThinkingDelta] = TextDelta
     pieces: list[str] = []
     for payload in payloads:
         try:
-            events = fold.feed(payload)
+            events = read_with_halves(fold.feed, payload)
         except (ModelError, msgspec.DecodeError):
             if pieces:
                 yield kind("".join(pieces))  # what was said before the failure was said

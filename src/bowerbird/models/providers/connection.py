@@ -95,6 +95,8 @@ class Connection:
         try:
             if not 200 <= response.status < 300:
                 raise await self._refusal(response, optional)
+            if "html" in response.headers.get("content-type", ""):
+                raise self._page()
             yield RawAnswer(response, clock, self, longest)
         finally:
             response.close()  # one that was read to its end has given its connection back already
@@ -133,6 +135,15 @@ class Connection:
         name = refused_field(error.status, said, optional) if error.kind == "bad_request" else None
         return FieldRefused(error, name) if name else error
 
+    def _page(self) -> ModelError:
+        """Return the error of a web page where an answer should be: a sign-in, a proxy, a wrong address."""
+        asked = self.endpoint.asked
+        text = (
+            f"{asked.provider} at {self.endpoint.base_url} answers with a page (text/html), "
+            "not as a model does; is the base URL right, and may this machine reach it without signing in?"
+        )
+        return asked.error("server", text, retryable=False)
+
     def cut(self, reason: str) -> ModelError:
         """Return the error of an answer that ended too early."""
         asked = self.endpoint.asked
@@ -166,6 +177,7 @@ class RawAnswer:
         self._clock = clock
         self._connection = connection
         self._longest = longest
+        self.in_last_event = False  # whether the payload that is read now was ended by nothing but the end
 
     @property
     def request_id(self) -> str | None:
@@ -201,6 +213,7 @@ class RawAnswer:
                     yield payloads
         rest = parser.finish()
         if rest:
+            self.in_last_event = True
             yield rest
 
     async def whole(self) -> bytes:
