@@ -120,6 +120,18 @@ def cut_path(path: str, width: int) -> str:
     return cut(path, width - width_of(behind)) + behind
 
 
+def above_and_before(prompt: str, width: int) -> tuple[list[str], str]:
+    """Return what of `prompt` stands above the typed line and what before it, with room to type left.
+
+    Example:
+        >>> above_and_before("Land it? [y/N] ", 80), above_and_before("Land it? [y/N] ", 12)
+        (([], 'Land it? [y/N] '), (['Land it?', '[y/N]'], '> '))
+    """
+    if width_of(prompt) <= max(width - 12, width // 2):
+        return [], prompt
+    return wrapped(prompt.rstrip(), width), "> "
+
+
 def wrapped(text: str, width: int) -> list[str]:
     """Return `text` in lines of at most `width` cells, broken between parts (` · `), else between words.
 
