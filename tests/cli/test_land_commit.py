@@ -150,3 +150,18 @@ def test_the_small_model_writes_the_message_where_none_is_given(small, ready, mo
     models.script({"status": 400, "body": {"type": "error", "error": {"type": "x", "message": "no"}}})
     assert desk.run("land", "--yes", "--commit")[0] == 0
     assert project.git("log", "-1", "--format=%s") == "begin"
+
+
+def test_a_question_that_is_wider_than_the_screen_is_seen(ready):
+    """UI-56: in 60 columns nothing was asked, and the chat stood on an empty screen until a key was pressed."""
+    desk, project = ready
+    desk.ok("land", "--yes", "--commit")
+    with desk.terminal("--resume=", columns=60) as chat:
+        chat.wait_for("a.txt")
+        chat.send("/undo\r")
+        chat.wait_for("Commit the revert, too?")
+        chat.send("y\r")
+        chat.wait_for("bring it back with")
+        chat.send("\x04")
+        chat.wait()
+    assert project.git("log", "-1", "--format=%s").startswith('Revert "')

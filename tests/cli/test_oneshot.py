@@ -6,6 +6,7 @@ import resource
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from support.children import play
@@ -279,6 +280,46 @@ def test_a_closed_pipe_ends_quietly(desk):
     process.stdout = None
     _, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 141 and b"Traceback" not in err and b"BrokenPipe" not in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["diff", "--help"],
+        ["--version"],
+        ["config", "show", "--all"],
+        ["diff", "--no-such"],
+        ["--env-file"],
+    ],
+)
+def test_a_reader_that_was_never_there_is_a_closed_pipe_too(tmp_path, arguments):
+    """UI-58: `bowerbird --help | head -c 0` said "failed" by its code."""
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as nobody:
+        done = subprocess.run(
+            [*COMMAND, *arguments], stdout=nobody, stderr=nobody, cwd=tmp_path,
+            env=clean_environment(tmp_path), check=False,
+        )  # fmt: skip
+    assert done.returncode == 141
+
+
+def test_a_full_disk_below_the_log_ends_no_turn(desk, written):
+    """UI-58: `2>> log` on a full disk left the turn unfinished; what cannot be said is left out."""
+    desk.edit(written("b.txt", "hi\n"), answer="Made.")
+    command = [*COMMAND, "make b"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=full, cwd=desk.project,
+            env=desk.environment, check=False,
+        )  # fmt: skip
+        refused = subprocess.run(
+            [*COMMAND, "diff", "--no-such"], stderr=full, cwd=desk.project, env=desk.environment, check=False
+        )
+    assert (done.returncode, done.stdout) == (0, b"Made.\n")
+    assert "A  b.txt" in desk.ok("diff", "--stat")
+    assert refused.returncode == 2
 
 
 def test_no_key_and_no_password_in_any_output(here):

@@ -56,3 +56,20 @@ def test_a_pasted_tab_is_shown_as_space_and_sent_as_it_is(here, chat):
     chat.send("\r")
     chat.wait_for("Tidy.")
     assert "^I" not in chat.text and "a\\tb\\nc\\td" in str(here.fake.requests[-1]["messages"][-1])
+
+
+def test_a_very_long_line_is_not_repeated_whole(desk):
+    """UI-52: a pasted line of 200,000 characters filled 2,000 rows of the screen's history when it was sent."""
+    desk.fake.script({"text": "That is long."})
+    with desk.terminal(columns=80) as terminal:
+        terminal.wait_for("new session")
+        terminal.send("\x1b[200~")
+        for _ in range(100):
+            terminal.send("z" * 2000)
+        terminal.send("\x1b[201~\r")
+        terminal.wait_for("more characters")
+        terminal.wait_for("That is long.")
+        assert terminal.text.count("z") < 20_000
+        terminal.send("\x04")
+        terminal.wait()
+    assert "z" * 200_000 in desk.fake.requests[-1]["messages"][0]["content"][0]["text"]

@@ -26,11 +26,11 @@ def main() -> None:
     if not os.path.isabs(os.environ.get("HOME", "/")):  # noqa: PTH117 - "" and "~" are none
         del os.environ["HOME"]  # else data would lie at the top of the system, or in somebody's project
     _open_what_is_closed()
-    code = run_command(sys.argv[1:])
     try:
-        sys.stdout.flush()
-    except OSError:
-        _pipe_closed()  # it was said, and the interpreter would say it once more
+        code = run_command(sys.argv[1:])
+    except BrokenPipeError:  # also of what was to be said on standard error
+        code = PIPE
+    _let_go(code)
     gc.freeze()  # else the interpreter looks through all of it once more
     sys.exit(code)
 
@@ -60,7 +60,7 @@ def run_command(arguments: Sequence[str]) -> int:
     try:
         return _run(line, shell)
     except BrokenPipeError:
-        return _pipe_closed()
+        return PIPE
     except KeyboardInterrupt:
         shell.terminal.clear_status()
         return INTERRUPTED
@@ -95,7 +95,7 @@ def _run(line: CommandLine, shell: Shell) -> int:
 
 def _failed(error: Exception, shell: Shell) -> int:
     if isinstance(error, CliExit) and error.code == PIPE:
-        return _pipe_closed()
+        return PIPE
     if is_debugging() and not isinstance(error, CliExit):
         raise error
     text = error.message if isinstance(error, CliExit) else _sentence(error)
@@ -119,11 +119,17 @@ def _lack(error: Exception) -> str:
         return "out of memory (ulimit -v)"
 
 
-def _pipe_closed() -> int:
-    """End quietly; the interpreter must not write to the closed pipe once more at exit."""
-    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - a descriptor is needed, not a path
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
-    return PIPE
+def _let_go(code: int) -> None:
+    """Write what is left; the interpreter must not try what cannot be written, and tell of it, once more."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+            is_read = code != PIPE
+        except OSError:
+            is_read = False
+        if not is_read:
+            with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - a descriptor is needed, not a path
+                os.dup2(nowhere.fileno(), stream.fileno())
 
 
 if __name__ == "__main__":

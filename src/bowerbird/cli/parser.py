@@ -52,6 +52,10 @@ def parse_and_run(arguments: Sequence[str], shell: Shell) -> int:
         raise CliExit(USAGE, f"{error.format_message()}{where}") from None
     except typer.Abort:
         raise KeyboardInterrupt from None
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # in a help page
+            raise CliExit(PIPE) from None
+        raise
     return code if isinstance(code, int) else 0
 
 

@@ -43,7 +43,7 @@ from bowerbird.cli.run.keyboard import (
 from bowerbird.cli.run.pictures import Pictures
 from bowerbird.cli.terminal.notifying import How, Notifier
 from bowerbird.cli.terminal.terminal import Spinner, Terminal
-from bowerbird.cli.terminal.text import cut, harmless, plural, width_of, wrapped
+from bowerbird.cli.terminal.text import above_and_before, cut, echoed, harmless, wrapped
 
 Mode = Literal["idle", "running", "feedback", "asking"]
 
@@ -253,13 +253,11 @@ class ChatScreen:
         """Print what was typed at `prompt`, as it stays on the screen."""
         if not self._terminal.out.cursor:
             return  # what was typed could not be erased
-        first, *more = harmless(text).expandtabs(4).split("\n")
-        self.line(prompt + first, "bold")
-        indent = " " * (width_of(prompt) - 2)
-        for line in more[:ECHO_LINES]:
-            self.line(f"{indent}… {line}", "bold")
-        if len(more) > ECHO_LINES:
-            self.line(f"{indent}… {plural(len(more) - ECHO_LINES, 'more line')}", "dim")
+        lines, left_out = echoed(prompt, text, width=self.width, most=ECHO_LINES)
+        for line in lines:
+            self.line(line, "bold")
+        if left_out:
+            self.line(left_out, "dim")
 
     def answer(self, text: str) -> None:
         """Print a drawn block above the prompt."""
@@ -342,8 +340,8 @@ class ChatScreen:
 
     def _message(self) -> ANSI:
         width = max(self.width - 1, 10)
-        lines: list[str] = []
-        dim = self._terminal.out
+        asked, prompt = above_and_before(self.prompt, width)
+        lines, dim = list[str](), self._terminal.out
         if self.mode == "running":
             tail = [line for line in harmless(self._pending).expandtabs(4).split("\n") if line.strip()]
             lines += [Terminal.styled(cut(line, width), "dim", dim) for line in tail[-PENDING_LINES:]]
@@ -354,7 +352,7 @@ class ChatScreen:
             if self._spinner is not None and not self._calls:
                 lines.append(Terminal.styled(cut(self._spinner.frame(), width), "cyan", dim))
             lines += [Terminal.styled(cut(f"queued: {text}", width), "dim", dim) for text in self.queued[-3:]]
-        return ANSI("\n".join([*lines, Terminal.styled(self.prompt, "bold", dim)]))
+        return ANSI("\n".join([*lines, *(Terminal.styled(line, "bold", dim) for line in (*asked, prompt))]))
 
     def _toolbar(self) -> ANSI:
         stop = " Ctrl+C stops ·" if self.mode == "running" else ""

@@ -9,7 +9,7 @@ import logging
 import shutil
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bowerbird.core.errors import BowerbirdError, ConfigError, StorageFull, UnknownSession
@@ -103,7 +103,8 @@ class LogLines(logging.Handler):
         text = record.getMessage()
         if record.exc_info and record.exc_info[1] is not None:
             text += f": {type(record.exc_info[1]).__name__}: {record.exc_info[1]}"
-        sys.stderr.write(f"{record.levelname.lower()}: {one_line(text, 400)}\n")
+        with suppress(OSError):  # a full disk below a log, or nobody who reads
+            sys.stderr.write(f"{record.levelname.lower()}: {one_line(text, 400)}\n")
 
 
 @contextmanager

@@ -112,8 +112,7 @@ class Terminal:
     def warn(self, text: str, style: str = "") -> None:
         """Write a line to standard error, quiet or not."""
         self.clear_status()
-        self._err.write(self._drawn(text, style, self.err))
-        self._err.flush()
+        self._tell(self._drawn(text, style, self.err))
 
     def _drawn(self, text: str, style: str, ability: Ability) -> str:
         """Return `text` as harmless lines: broken between words for a terminal, as they are for a pipe."""
@@ -135,16 +134,24 @@ class Terminal:
         shown = cut(text, self.width - 1)
         if shown == self._status:
             return
-        self._err.write(_ERASE_LINE + self.styled(shown, "dim", self.err))
-        self._err.flush()
+        self._tell(_ERASE_LINE + self.styled(shown, "dim", self.err))
         self._status = shown
 
     def clear_status(self) -> None:
         """Take the status line away."""
         if self._status:
-            self._err.write(_ERASE_LINE)
-            self._err.flush()
+            self._tell(_ERASE_LINE)
             self._status = ""
+
+    def _tell(self, text: str) -> None:
+        """Write to standard error; a full disk below a log is no reason to end a turn."""
+        try:
+            self._err.write(text)
+            self._err.flush()
+        except BrokenPipeError:
+            raise
+        except OSError:
+            pass
 
 
 class Spinner(msgspec.Struct):

@@ -120,6 +120,42 @@ def cut_path(path: str, width: int) -> str:
     return cut(path, width - width_of(behind)) + behind
 
 
+def echoed(prompt: str, text: str, *, width: int, most: int) -> tuple[list[str], str]:
+    """Return the lines that repeat what was typed at `prompt`, and what says how much was left out.
+
+    Args:
+        most: rows of `width` cells that it may take, about.
+
+    Example:
+        >>> echoed("> ", "one\\ntwo", width=80, most=20), echoed("> ", "x" * 9, width=4, most=1)
+        ((['> one', '… two'], ''), (['> xxxx'], '… 5 more characters'))
+    """
+    first, *more = harmless(text).expandtabs(4).split("\n")
+    indent = " " * (width_of(prompt) - 2)
+    lines: list[str] = []
+    for number, line in enumerate((first, *more)):
+        if number > most:
+            return lines, f"{indent}… {plural(len(more) - most, 'more line')}"
+        shown = line[: width * most]
+        lines.append(f"{indent}… {shown}" if number else prompt + shown)
+        if shown != line or (number and sum(map(len, lines)) > width * most):
+            left = len(line) - len(shown) + sum(len(each) + 1 for each in more[number:])
+            return lines, f"{indent}… {plural(left, 'more character')}" if left else ""
+    return lines, ""
+
+
+def above_and_before(prompt: str, width: int) -> tuple[list[str], str]:
+    """Return what of `prompt` stands above the typed line and what before it, with room to type left.
+
+    Example:
+        >>> above_and_before("Land it? [y/N] ", 80), above_and_before("Land it? [y/N] ", 12)
+        (([], 'Land it? [y/N] '), (['Land it?', '[y/N]'], '> '))
+    """
+    if width_of(prompt) <= max(width - 12, width // 2):
+        return [], prompt
+    return wrapped(prompt.rstrip(), width), "> "
+
+
 def wrapped(text: str, width: int) -> list[str]:
     """Return `text` in lines of at most `width` cells, broken between parts (` · `), else between words.
 
