@@ -252,3 +252,18 @@ def test_the_beginning_of_a_data_file_is_not_answered_from_while_code_can_look_a
     assert FINAL not in steps(*part).tools and "run_python_code" in steps(*part).tools
     without = tuple(tool for tool in SPECS if tool.name != "run_python_code")
     assert FINAL in steps(*part, tools=without).tools
+
+
+@pytest.mark.parametrize(
+    ("task", "owed"),
+    [
+        ("How many seats have the halls together?", True),
+        ("How many of the halls have more than 50 seats?", True),
+        ("How many seats has the blue hall?", False),
+    ],
+)
+def test_numbers_of_any_file_are_summed_by_code(task: str, owed: bool):
+    read = called("read_file", {"path": "halls.yaml"}, "red: 40\nblue: 55\nold: 25\n")
+    assert (FINAL not in steps(*read, task=task).tools) is owed
+    one = called("read_file", {"path": "halls.yaml"}, "red: 40\nname: blue\n")
+    assert FINAL in steps(*one, task=task).tools

@@ -14,7 +14,7 @@ The rules, each measured to help a model of this size:
 6. `edit_file` chooses the lines to replace from the file's own, near the numbers that the task names.
 7. Once there are results, a step begins by saying what they show.
 8. An answer does not follow the beginning of a file of data while code could look at all of it; what is to be
-   counted, summed or compared in such a file is computed by code.
+   counted, summed or compared in such a file is computed by code, and so are sums of any other file.
 9. A task that asks for a change is done with the file tools: code and answer wait until they have changed
    something, or have been tried often enough.
 """
@@ -48,6 +48,11 @@ _COMPUTED = re.compile(
     r"count)\b",
     re.IGNORECASE,
 )
+_SUMMED = re.compile(
+    r"\b(?:total|sum|average|mean|median|in all|altogether|together|combined|how (?:many|much) of the)\b",
+    re.IGNORECASE,
+)
+_FEW_NUMBERS = 3
 _PATH_SIGNS = "A-Za-z0-9_./-"
 _EDIT_LINES = 400
 _REWRITTEN_LINES = 12
@@ -117,13 +122,21 @@ def _owed_by_hand(situation: Situation, options: Sequence[Option]) -> list[Optio
 
 
 def _owed_by_code(situation: Situation, options: Sequence[Option]) -> list[Option]:
-    """Return the writing of code once a file of data is in sight of which something is to be computed."""
+    """Return the writing of code once a file is in sight of which something is to be computed.
+
+    Of a file of data that is all that is counted or compared; of any other with several numbers, their sum.
+    """
     last, coded = situation.last, any(done.call.name in _CODE for done in situation.calls)
-    if last is None or last.failed or last.call.name != "read_file" or not is_data(last.path) or coded:
+    if last is None or last.failed or last.call.name != "read_file" or coded:
         return []
-    return [
-        option for option in options if option.tool == "run_python_code" and _COMPUTED.search(situation.task)
-    ]
+    known = situation.known.get(last.path)
+    has_numbers = (
+        known is not None and sum(bool(_NUMBER.search(line)) for line in known.lines) >= _FEW_NUMBERS
+    )
+    computed = _COMPUTED if is_data(last.path) else _SUMMED if has_numbers else None
+    if computed is None or not computed.search(situation.task):
+        return []
+    return [option for option in options if option.tool == "run_python_code"]
 
 
 def _saw_some_data(situation: Situation) -> bool:
