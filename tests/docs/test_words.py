@@ -42,6 +42,8 @@ RETIRED: dict[str, str] = {
 }
 
 
+# Words that people use and the program reads.
+READ = ROOT / "src/bowerbird/models/local/sorting.py"
 NO_TEXTS = {"Alt", "Bowerbird", "Ctrl", "Enter", "high", "max", "pytest -q"}
 
 
@@ -74,7 +76,8 @@ def public() -> Iterator[tuple[Path, int, str]]:
     for page in pages:
         yield from ((page, number, text) for number, text in lines(page))
     for module in (ROOT / "src").rglob("*.py"):
-        yield from ((module, number, text) for number, text in strings(module))
+        if module != READ:
+            yield from ((module, number, text) for number, text in strings(module))
 
 
 def test_no_public_text_uses_a_retired_word() -> None:
