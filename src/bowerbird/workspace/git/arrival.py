@@ -119,7 +119,9 @@ def _of_one(repository: Repository, directory: Path, landed: Landed, how: Bringi
                 ]
         except (GitFailed, OSError) as error:
             brought.troubles.append(reason_of(error, repository))
-    return LandedHistory(repository.root, tuple(brought.refs), tuple(brought.troubles), tuple(brought.notes))
+    place = repository.elsewhere.place if repository.elsewhere is not None else ""
+    refs, troubles, notes = tuple(brought.refs), tuple(brought.troubles), tuple(brought.notes)
+    return LandedHistory(repository.root, refs, troubles, notes, place=place)
 
 
 def _is_wanted(

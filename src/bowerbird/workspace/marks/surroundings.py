@@ -14,7 +14,7 @@ from typing import Protocol
 
 import msgspec
 
-from bowerbird.workspace.marks.git_elsewhere import ROOT, Elsewhere, git_elsewhere
+from bowerbird.workspace.marks.git_elsewhere import ROOT, Elsewhere, git_elsewhere, submodules_elsewhere
 from bowerbird.workspace.marks.git_named import MOST_BYTES, GitNamed, git_named
 from bowerbird.workspace.marks.names import folded_parts
 from bowerbird.workspace.tree import presence
@@ -92,6 +92,7 @@ class Surroundings:
         view: looks into the branch. ground: looks into the workspace; neither follows links.
         changed: virtual paths that the branch has and may land.
         elsewhere: the workspace's repository, where it lies outside of it: branches have it at `/.git`.
+        submodules: of that repository, in the workspace; branches have them in `/.git/modules`.
         others: git directories of other names than `.git`.
 
     Example:
@@ -107,8 +108,10 @@ class Surroundings:
         named: GitNamed | None = None,
         elsewhere: Elsewhere | None = None,
         others: "OtherRepositories | None" = None,
+        submodules: Iterable[Elsewhere] = (),
     ) -> None:
         self.elsewhere = elsewhere
+        self.by_root = {each.root: each for each in (elsewhere, *submodules) if each is not None}
         self.others = others if others is not None else OtherRepositories()
         self._view, self._ground = view, ground
         self._markers = {marker for path in changed for marker in _markers_of(path)}
@@ -164,7 +167,7 @@ class Surroundings:
         return self.elsewhere is not None and folded_parts(path)[0] == ".git"
 
     def _was_git(self, directory: str) -> bool:
-        if directory == ROOT and self.elsewhere is not None:
+        if directory in self.by_root:
             return True
         if directory not in self._grown:
             self._grown[directory] = _looks_like_git(lambda n: self._ground(f"{directory}/{n}") is not None)
@@ -219,10 +222,14 @@ def around_changes(stack: Stack, changes: Sequence[Change]) -> Surroundings:
     changed = [change.path for change in changes if change.new is not None]
     named = git_named(lambda path: _content(ground, path), str(ground.root or "/"))
     in_root = any(folded_parts(change.path)[0] == ".git" for change in changes)
-    elsewhere = git_elsewhere(ground.root, stack.directory.parents[1]) if in_root else None
-    return Surroundings(
-        stack.lookup, ground.look, changed, named, elsewhere, other_repositories(changes, ground)
-    )
+    kept = stack.directory.parents[1]
+    elsewhere = git_elsewhere(ground.root, kept) if in_root else None
+    submodules: tuple[Elsewhere, ...] = ()
+    in_modules = any(change.path.startswith(f"{ROOT}/modules/") for change in changes)
+    if elsewhere is not None and ground.root is not None and in_modules:
+        submodules = submodules_elsewhere(elsewhere, ground.root, kept)
+    others = other_repositories(changes, ground)
+    return Surroundings(stack.lookup, ground.look, changed, named, elsewhere, others, submodules)
 
 
 class OtherRepositories(msgspec.Struct, frozen=True):
