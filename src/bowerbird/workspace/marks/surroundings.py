@@ -31,6 +31,7 @@ _DATA_FILES = frozenset({"head", "index", "packed-refs"})
 _INSIDE = (
     _MARKERS | _DATA_TREES | {"hooks", "info", "worktrees", "modules", "lfs", "rebase-merge", "rebase-apply"}
 )
+_MODULES = "/modules/"
 # In `objects/info`: where objects are looked for besides.
 _POINTERS = frozenset({"alternates", "http-alternates"})
 # What git writes for itself and reads no more: it stays on the branch unless somebody names it.
@@ -129,6 +130,7 @@ class Surroundings:
         root = self._root_of(path.rpartition("/")[0])
         if root is None:
             return None
+        root = self._outermost_new(root)
         inner, is_new = tuple(parts[root.count("/") :]), not self._was_git(root)
         by_name = root != "" and parts[root.count("/") - 1] == ".git"
         # A bare repository may hold working trees; and what makes one of the whole workspace is few names.
@@ -150,6 +152,15 @@ class Surroundings:
             if self._is_git(below) or folded_parts(below)[-1] == ".git":
                 root = below
             self._roots[below] = root
+        return root
+
+    def _outermost_new(self, root: str) -> str:
+        """Return the new git directory that holds another as a submodule's: they are one thing."""
+        at = root.find(_MODULES)
+        while at > 0:
+            if self._root_of(root[:at]) == root[:at] and not self._was_git(root[:at]):
+                return root[:at]
+            at = root.find(_MODULES, at + 1)
         return root
 
     def _is_git(self, directory: str) -> bool:
