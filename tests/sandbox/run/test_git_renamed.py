@@ -45,7 +45,7 @@ async def test_files_land_and_the_renamed_repository_is_one_line(
         done = await bench.sandbox.run(f"{DEEDS[deed]} && echo A > a.txt && mkdir new && echo n > new/n.txt")
         assert done.exit_code == 0, done.output
         branch = bench.branch
-        files = {"/a.txt", "/new/n.txt"} | ({"/b.txt"} if "used" in deed else set())
+        files = {"/a.txt", "/new/n.txt", *(["/b.txt"] if "used" in deed else [])}
         assert {path for path in branch.changes().paths if not path.endswith("new")} == files
         assert branch.count() == len(files) and "old" not in branch.unified()
         lines = git_lines([row.record() for row in branch.git_story().repositories])
