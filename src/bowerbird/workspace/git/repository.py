@@ -160,7 +160,9 @@ def common_of(git_dir: Path) -> Path:
 
 
 def is_bare(git_dir: Path) -> bool:
-    """Whether a repository says that it has no files of its own."""
+    """Whether a repository says that it has no files of its own; a working tree of a bare one has."""
+    if common_of(git_dir) != git_dir:
+        return False
     with suppress(GitFailed):  # there is no such value
         return Git(git_dir).run("config", "--bool", "core.bare").strip() == b"true"
     return False
