@@ -38,7 +38,7 @@ def fill(root: Path, files: int) -> None:
         if number < 200:
             directory.mkdir(parents=True)
         (directory / f"f{number}").write_text(f"file {number}\n")
-    git = "git -c user.name=U -c user.email=u@example.org -c core.fsync=none"
+    git = "git -c user.name=U -c user.email=u@example.org -c core.fsync=none -c gc.auto=0"
     made = f"git init -q repository && cp -r tree repository && cd repository && git add -A && {git} commit -qm all"
     subprocess.run(made, shell=True, cwd=root, check=True)
 
