@@ -109,6 +109,30 @@ def with_submodule(base: Path) -> Layout:
     return Layout(top)
 
 
+def linked_with_submodule(base: Path) -> Layout:
+    """The git directory of a submodule lies in the worktree's own, outside of the workspace."""
+    git(_with_named_submodule(base, "sub"), "worktree", "add", "-q", str(base / "tree"), "-b", "side")
+    git(base / "tree", "submodule", "update", "-q", "--init")
+    git(base / "tree/sub", "switch", "-q", "main")
+    return Layout(base / "tree", "side")
+
+
+def package_with_submodule(base: Path) -> Layout:
+    top = _with_named_submodule(base, "libs/pkg/deep/sub")
+    git(top / "libs/pkg/deep/sub", "switch", "-q", "main")
+    return Layout(top / "libs/pkg")
+
+
+def _with_named_submodule(base: Path, name: str) -> Path:
+    """A submodule with an address in `.gitmodules`, so that git does not ask for the repository's own."""
+    repository(base / "other")
+    top = repository(base / "top", {"f.txt": "", "libs/pkg/f.txt": ""})
+    git(top, "submodule", "add", "-q", "../other", name)
+    git(top, "config", "-f", ".gitmodules", f"submodule.{name}.url", "https://example.org/other.git")
+    git(top, "commit", "-qam", "submodule")
+    return top
+
+
 def core_worktree(base: Path) -> Layout:
     """`GIT_DIR` apart, `core.worktree` names the files."""
     top = repository(base / "top")
@@ -190,7 +214,8 @@ def others(base: Path) -> Layout:
 
 LAYOUTS: dict[str, Callable[[Path], Layout]] = {
     "ordinary": ordinary, "linked worktree": linked_worktree, "package": package, "submodule": submodule,
-    "with a submodule": with_submodule, "core.worktree": core_worktree, "separate git dir": separate,
+    "with a submodule": with_submodule, "worktree, submodule": linked_with_submodule,
+    "package, submodule": package_with_submodule, "core.worktree": core_worktree, "separate git dir": separate,
     "bare, worktrees": bare, "bare within": bare_inside, "sparse": sparse, "sparse worktree": sparse_worktree,
     "shallow": shallow, "partial": partial, "LFS pointers": pointers, "another's": others,
 }  # fmt: skip

@@ -16,7 +16,7 @@ import msgspec
 
 from bowerbird.core.errors import Stale
 from bowerbird.core.ids import new_id
-from bowerbird.workspace.marks.git_elsewhere import git_elsewhere, not_shown
+from bowerbird.workspace.marks.git_elsewhere import git_elsewhere, not_shown, submodules_elsewhere
 from bowerbird.workspace.processes.copy_use import CopyUse, taken_back
 from bowerbird.workspace.processes.mask import Mask
 from bowerbird.workspace.processes.mirror import Mirror
@@ -136,7 +136,10 @@ class ProcessView:
     def git_objects(self) -> tuple[str, ...]:
         """Return the directories outside the workspace that commands read objects of its repository from."""
         found = git_elsewhere(self.workspace, self.data_dir)
-        return () if found is None else (str(found.common / "objects"),)
+        if found is None or self.workspace is None:
+            return ()
+        submodules = submodules_elsewhere(found, self.workspace, self.data_dir)
+        return tuple(str(each.common / "objects") for each in (found, *submodules))
 
     def dirs(self) -> OverlayDirs:
         """Return the directories to mount now; another value than before asks for a new mount."""

@@ -39,7 +39,17 @@ async def run(bench: Bench, command: str) -> str:
 
 
 @pytest.mark.parametrize("tier", ["overlay", "copy"])
-@pytest.mark.parametrize("layout", ["linked worktree", "package", "submodule"])
+@pytest.mark.parametrize(
+    "layout",
+    [
+        "linked worktree",
+        "package",
+        "submodule",
+        "bare, worktrees",
+        "worktree, submodule",
+        "package, submodule",
+    ],
+)
 async def test_git_acts_as_outside(tmp_path: Path, layout: str, tier: str):
     """Acceptance 3; all layouts: `benchmarks/git_layouts.py`."""
     outcome = await compare(tmp_path, layout, tier)

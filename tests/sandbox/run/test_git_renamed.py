@@ -24,6 +24,8 @@ DEEDS = {
     "a bare clone": "git clone -q --bare --no-hardlinks . old",
 }
 
+NEW = "a new repository, lands with --accept"
+
 
 def git(place: Path, *words: str) -> str:
     done = subprocess.run(["git", *WHO, *words], cwd=place, check=True, capture_output=True)
@@ -43,7 +45,7 @@ async def test_files_land_and_the_renamed_repository_is_one_line(
         done = await bench.sandbox.run(f"{DEEDS[deed]} && echo A > a.txt && mkdir new && echo n > new/n.txt")
         assert done.exit_code == 0, done.output
         branch = bench.branch
-        files = {"/a.txt", "/new/n.txt"} | ({"/b.txt"} if "used" in deed else set())
+        files = {"/a.txt", "/new/n.txt", *(["/b.txt"] if "used" in deed else [])}
         assert {path for path in branch.changes().paths if not path.endswith("new")} == files
         assert branch.count() == len(files) and "old" not in branch.unified()
         lines = git_lines([row.record() for row in branch.git_story().repositories])
@@ -59,6 +61,36 @@ async def test_files_land_and_the_renamed_repository_is_one_line(
         branch.land(accept=["old"], partial=True)
         assert git(bench.root / "old", "rev-parse", "--git-dir") == "."
         assert git(bench.root, "log", "-1", "--format=%s") == "first"
+
+
+@pytest.mark.parametrize(
+    ("deed", "made", "lines"),
+    [
+        ("mv .git old", "old", ["git: removed on the branch; yours stays", f"git in old: {NEW} old"]),
+        (
+            "cp -a . $TMPDIR/copy && mv $TMPDIR/copy lib",
+            "lib/.git",
+            [f"git in lib: {NEW} lib/.git", f"git in lib/sub: {NEW} lib/sub/.git"],
+        ),
+    ],
+)
+async def test_its_submodules_are_part_of_it(tmp_path: Path, deed: str, made: str, lines: list[str]):
+    async with bench_of(tmp_path, {"a.txt": "a\n"}) as bench:
+        for place in (tmp_path / "other", bench.root):
+            git(tmp_path, "init", "-q", "-b", "main", str(place))
+            (place / "s.txt").write_text("s\n")
+            git(place, "add", ".")
+            git(place, "commit", "-qm", "first")
+        other = str(tmp_path / "other")
+        git(bench.root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", other, "sub")
+        git(bench.root, "commit", "-qm", "submodule")
+        done = await bench.sandbox.run(f"{deed} && echo A > a.txt")
+        assert done.exit_code == 0, done.output
+        told = git_lines([row.record() for row in bench.branch.git_story().repositories])
+        assert told == lines
+        landing = bench.branch.land(accept=[made], partial=True)
+        assert git(bench.root, "submodule", "status")[-12:] == "(heads/main)"
+        assert (bench.root / made / "modules/sub/HEAD").is_file(), landing.refused
 
 
 @pytest.mark.parametrize("tier", ["overlay", "copy"])

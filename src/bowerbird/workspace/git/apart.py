@@ -27,6 +27,7 @@ _STATE = frozenset({
     "bisect_terms", "bisect_names", "bisect_expected_rev", "bisect_ancestors_ok", "rr-cache", "reftable",
     "fsmonitor--daemon",
 })  # fmt: skip
+_LINKED = (".git", "worktrees")
 _LFS_STORES = frozenset({"objects", "tmp", "cache", "incomplete", "logs"})
 
 
@@ -91,9 +92,18 @@ def comparable(stack: Stack, changes: Sequence[Change], named: Sequence[str] | N
 
 
 def removed_repositories(changes: Sequence[Change]) -> Tops:
-    """Return the git directories that the branch removed: yours stay whole, there is nothing to accept."""
-    removed = (c.path.rpartition("/")[0] for c in changes if c.new is None and c.path[-5:].lower() == "/head")
-    return Tops(path for path in removed if folded_parts(path or "/")[-1] == ".git")
+    """Return the git directories that the branch removed: yours stay whole, there is nothing to accept.
+
+    Those of linked working trees too: `git gc` removes one whose files it has not seen for long, and the
+    sandbox shows none of them.
+    """
+    removed = [c.path.rpartition("/")[0] for c in changes if c.new is None and c.path[-5:].lower() == "/head"]
+    removed += [c.path for c in changes if c.new is None and folded_parts(c.path)[-2:] == _LINKED]
+    return Tops(path for path in removed if _is_git_directory(folded_parts(path or "/")))
+
+
+def _is_git_directory(parts: Sequence[str]) -> bool:
+    return parts[-1] == ".git" or parts[-2:] == _LINKED or parts[-3:-1] == _LINKED
 
 
 def _is_setting(place: GitPlace | None) -> bool:

@@ -3,14 +3,17 @@
 Here: objects through git's own checks, refs of ours that keep them, and which refs of the user's may follow.
 Not here: moving those (`moving.py`), what people see (`story.py`).
 
-Each step is harmless by itself: objects without refs, then refs under `refs/bowerbird/`. Whatever git refuses
-is a trouble that is told; it keeps no file from landing.
+Each step is harmless by itself: objects without refs, then refs under `refs/bowerbird/`. Between the two a
+`git gc --prune=now` of the user's would take the objects away again, so they arrive as a pack that git keeps
+until the refs are there. Whatever git refuses is a trouble that is told; it keeps no file from landing.
 """
 
 import os
 import re
 import tempfile
+import time
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -22,15 +25,22 @@ from bowerbird.workspace.git.landed_refs import Landed, LandedRefs
 from bowerbird.workspace.git.moving import head_of, value_of
 from bowerbird.workspace.git.quarantine import Quarantine
 from bowerbird.workspace.git.refs import RefMove, RefsFound
-from bowerbird.workspace.git.repository import Repository, checked_out, is_bare, repositories, under_way
+from bowerbird.workspace.git.repository import (
+    Repository,
+    checked_out,
+    common_of,
+    is_bare,
+    repositories,
+    under_way,
+)
 from bowerbird.workspace.git.running import Git, GitFailed
 from bowerbird.workspace.git.signing import Signing, signed, signed_before
 from bowerbird.workspace.marks.surroundings import around_changes
 from bowerbird.workspace.tree.changes import Change
 from bowerbird.workspace.tree.stack import Stack
 
-_FEW_OBJECTS = 100
-_FEW_BYTES = 16 * 1024**2
+_KEPT = "bowerbird is landing"
+_FORGOTTEN_S = 3600.0
 _MOST_LOST = 3
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 MOVED_ON = "it has moved on in your repository"
@@ -57,6 +67,7 @@ class _Brought(msgspec.Struct):
     refs: list[LandedRef] = msgspec.field(default_factory=list[LandedRef])
     troubles: list[str] = msgspec.field(default_factory=list[str])
     notes: list[str] = msgspec.field(default_factory=list[str])
+    keeps: list[Path] = msgspec.field(default_factory=list[Path])
 
 
 def bring(
@@ -119,7 +130,11 @@ def _of_one(repository: Repository, directory: Path, landed: Landed, how: Bringi
                 ]
         except (GitFailed, OSError) as error:
             brought.troubles.append(reason_of(error, repository))
-    return LandedHistory(repository.root, tuple(brought.refs), tuple(brought.troubles), tuple(brought.notes))
+        finally:
+            _let_go(repository, brought.keeps)
+    place = repository.elsewhere.place if repository.elsewhere is not None else ""
+    refs, troubles, notes = tuple(brought.refs), tuple(brought.troubles), tuple(brought.notes)
+    return LandedHistory(repository.root, refs, troubles, notes, place=place)
 
 
 def _is_wanted(
@@ -190,7 +205,7 @@ def _objects(
     if not moves:
         return []
     try:
-        _transfer(repository, quarantine, [str(move.new) for move in moves])
+        brought.keeps += _transfer(repository, quarantine, [str(move.new) for move in moves])
         return list(moves)
     except GitFailed as error:
         if len(moves) == 1:
@@ -199,18 +214,42 @@ def _objects(
     return [move for one in moves for move in _objects(repository, quarantine, [one], brought)]
 
 
-def _transfer(repository: Repository, quarantine: Quarantine, tips: Sequence[str]) -> None:
-    """Pack what is new, let git check it, put it into the user's repository, prove that all is there."""
-    theirs = Git(repository.git_dir)
+def _transfer(repository: Repository, quarantine: Quarantine, tips: Sequence[str]) -> list[Path]:
+    """Pack what is new, let git check it, put it into the user's repository, prove that all is there.
+
+    Returns:
+        The files that keep the pack there, to be deleted once refs lead to it.
+    """
+    theirs, keeps = Git(repository.git_dir), list[Path]()
     with tempfile.TemporaryFile(dir=repository.stack.directory) as pack:
         count = quarantine.pack(tips, pack)
         size = pack.seek(0, os.SEEK_END)
         pack.seek(0)
-        if 0 < count < _FEW_OBJECTS and size < _FEW_BYTES:
-            theirs.run("unpack-objects", "-q", "--strict", stdin=pack)
-        elif count:  # unpacking would compress all of it again
-            theirs.with_time_for(size).run("index-pack", "--stdin", "--strict", stdin=pack)
-    theirs.run("rev-list", "--objects", "--quiet", "--stdin", stdin=quarantine.lacking(tips))
+        if count:
+            words = ("index-pack", "--stdin", "--strict", f"--keep={_KEPT}")
+            said = theirs.with_time_for(size).run(*words, stdin=pack).decode().split()
+            if said[0] == "keep":  # otherwise the user keeps it already
+                keeps.append(_packs_of(repository) / f"pack-{said[1]}.keep")
+    try:
+        theirs.run("rev-list", "--objects", "--quiet", "--stdin", stdin=quarantine.lacking(tips))
+    except GitFailed:
+        _let_go(repository, keeps)
+        raise
+    return keeps
+
+
+def _packs_of(repository: Repository) -> Path:
+    return common_of(repository.git_dir) / "objects/pack"
+
+
+def _let_go(repository: Repository, keeps: Sequence[Path]) -> None:
+    """Leave packs to the user's git, those of a landing that was killed too."""
+    with suppress(OSError):  # a file too many, which the next landing finds
+        long_ago = time.time() - _FORGOTTEN_S
+        for found in _packs_of(repository).glob("*.keep"):
+            is_ours = found.read_bytes().strip() == _KEPT.encode()
+            if found in keeps or (is_ours and found.stat().st_mtime < long_ago):
+                found.unlink(missing_ok=True)
 
 
 def kept_name(session: str, name: str) -> str:

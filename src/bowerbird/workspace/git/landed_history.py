@@ -83,6 +83,7 @@ class LandedHistory(msgspec.Struct, frozen=True):
         troubles: what could not be brought in, and why: the files landed all the same.
         notes: what else is to be said: that the index was not refreshed, that hard links were split.
         commit: what became of the commit that was asked for, None where none was.
+        place: of a submodule of a repository outside of the workspace, the virtual path of its files.
     """
 
     repository: str
@@ -90,13 +91,15 @@ class LandedHistory(msgspec.Struct, frozen=True):
     troubles: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     commit: LandedCommit | None = None
+    place: str = ""
 
     def to_data(self) -> dict[str, Any]:
         """Return plain data, with the commands that bring in what stands beside the user's refs."""
         data: dict[str, Any] = msgspec.to_builtins(self)
         for row, ref in zip(data["refs"], self.refs, strict=True):
             is_beside = ref.state in ("arrived", "stays") and bool(ref.kept_as)
-            row["commands"] = commands(ref, self.repository) if is_beside else []
+            where = f"{self.place}/.git" if self.place else self.repository
+            row["commands"] = commands(ref, where) if is_beside else []
         return data
 
 

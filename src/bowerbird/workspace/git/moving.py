@@ -9,6 +9,7 @@ log, and a ref that a landing made goes again only while its log says nothing el
 import os
 import time
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -79,8 +80,9 @@ def _move(git: Git, wanted: LandedRef) -> str:
                 git.run("read-tree", "-i", "-m", new, old)
             raise
     if index:
-        paths = git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)
-        refresh(git, [os.fsdecode(path) for path in paths.split(b"\0") if path])
+        with suppress(GitFailed):  # it has moved; git finds out by itself, only later
+            paths = git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)
+            refresh(git, [os.fsdecode(path) for path in paths.split(b"\0") if path])
     return ""
 
 
@@ -144,11 +146,12 @@ def refresh(git: Git, paths: Collection[str]) -> str:
         return f"{_LEFT_OUT}: another git holds index.lock"
     if git.says("config", "--get-regexp", r"^filter\..*\.(clean|process)$"):
         return f"{_LEFT_OUT}: this repository has filters of its own, and comparing would run them"
-    if len(named) > _MOST_NAMED:
-        git.says("update-index", "-q", "--refresh")
-    else:
-        given = b"\0".join(named)
-        git.run("add", "--refresh", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=given)
+    if len(named) <= _MOST_NAMED:
+        words = ("add", "--refresh", "--sparse", "--pathspec-from-file=-", "--pathspec-file-nul")
+        with suppress(GitFailed):  # an older git, which does not know the option: then all of it
+            git.run(*words, stdin=b"\0".join(named))
+            return ""
+    git.says("update-index", "-q", "--refresh")
     return ""
 
 

@@ -13,7 +13,14 @@ import msgspec
 
 from bowerbird.workspace.git.refs import BranchRefs
 from bowerbird.workspace.git.running import Git, GitFailed
-from bowerbird.workspace.marks.git_elsewhere import ROOT, Elsewhere, core_worktree, git_elsewhere, pointer
+from bowerbird.workspace.marks.git_elsewhere import (
+    ROOT,
+    Elsewhere,
+    core_worktree,
+    git_elsewhere,
+    pointer,
+    submodules_elsewhere,
+)
 from bowerbird.workspace.marks.surroundings import Surroundings
 from bowerbird.workspace.tree.changes import Change, side_of
 from bowerbird.workspace.tree.stack import Stack
@@ -87,7 +94,7 @@ def repositories(stack: Stack, changes: Sequence[Change], around: Surroundings) 
     made: list[Repository] = []
     for root, inside in sorted(by_root.items()):
         changed = {c.path.removeprefix(root).lstrip("/"): c for c in inside}
-        elsewhere = around.elsewhere if root == ROOT else None
+        elsewhere = around.by_root.get(root)
         if elsewhere is not None:
             places = (elsewhere.git_dir, elsewhere.work_tree)
             made.append(Repository(root, *places, False, stack, changed, elsewhere))
@@ -122,9 +129,11 @@ def located(top: Path, root: str, kept: Path) -> tuple[Path, Path | None]:
     Args:
         top: the workspace. kept: the data directory.
     """
-    elsewhere = git_elsewhere(top, kept) if root == ROOT else None
+    elsewhere = git_elsewhere(top, kept) if f"{root}/".startswith(f"{ROOT}/") else None
     if elsewhere is not None:
-        return elsewhere.git_dir, elsewhere.work_tree
+        for each in (elsewhere, *(submodules_elsewhere(elsewhere, top, kept) if root != ROOT else ())):
+            if each.root == root:
+                return each.git_dir, each.work_tree
     git_dir = top / root.lstrip("/")
     return git_dir, _work_tree_of(top, git_dir)
 
@@ -151,7 +160,9 @@ def common_of(git_dir: Path) -> Path:
 
 
 def is_bare(git_dir: Path) -> bool:
-    """Whether a repository says that it has no files of its own."""
+    """Whether a repository says that it has no files of its own; a working tree of a bare one has."""
+    if common_of(git_dir) != git_dir:
+        return False
     with suppress(GitFailed):  # there is no such value
         return Git(git_dir).run("config", "--bool", "core.bare").strip() == b"true"
     return False

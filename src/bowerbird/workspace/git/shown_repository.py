@@ -16,15 +16,16 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from bowerbird.workspace.git.running import GitFailed, alternate, git_program
 from bowerbird.workspace.git.shown_values import config_text, repository_values
 from bowerbird.workspace.history.history import History, set_base_to_view
-from bowerbird.workspace.marks.git_elsewhere import ROOT, Elsewhere, git_elsewhere
+from bowerbird.workspace.marks.git_elsewhere import ROOT, Elsewhere, git_elsewhere, submodules_elsewhere
 from bowerbird.workspace.registry.frozen_refs import follow_refs
 from bowerbird.workspace.registry.state import BranchState
-from bowerbird.workspace.tree.changes import Change, stored_side
+from bowerbird.workspace.tree.changes import Change, Tops, stored_side
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.real_directory import Beneath
 from bowerbird.workspace.tree.stack import Stack
@@ -38,7 +39,7 @@ _SHARED = ("shallow", "info/exclude", "info/attributes")
 _INDEX = f"{ROOT}/index"
 _OURS = b"refs/bowerbird/"
 _ID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_DIRECTORIES = ("", "/refs", "/refs/heads", "/refs/tags", "/objects", "/objects/info", "/objects/pack")
+_DIRECTORIES = ("refs/heads", "refs/tags", "objects/info", "objects/pack")
 _MOST_FILES = 20_000
 _MOST_LOGS = 200
 _MOST_BYTES = 256 * 1024**2
@@ -114,10 +115,21 @@ def follow_git(state: BranchState, history: History, changes: Sequence[Change], 
             history.shelf.put_layer({_INDEX: index})
     refs.forget()
     if where is not None:
-        refs.followed = _sign(where)  # first: what changes meanwhile is seen by the next turn
+        every = [each for each in _with_submodules(where, state.stack) if _is_shown(state.stack, each)]
+        # First: what changes meanwhile is seen by the next turn.
+        refs.followed = [_sign(each) for each in every]
         if refs.followed != before:
-            followed += _follow(state.stack, history, changes, where)
+            followed += _follow(state.stack, history, changes, every)
     return followed
+
+
+def _with_submodules(where: Elsewhere, stack: Stack) -> list[Elsewhere]:
+    root, kept = stack.ground.root, stack.directory.parents[1]
+    return [where] if root is None else [where, *submodules_elsewhere(where, root, kept)]
+
+
+def _is_shown(stack: Stack, where: Elsewhere) -> bool:
+    return stack.orig.get(f"{where.root}/HEAD") is not None
 
 
 def _sign(where: Elsewhere) -> list[tuple[str, int, int, int]]:
@@ -138,24 +150,27 @@ def _show(stack: Stack, history: History, where: Elsewhere) -> bool:
     standing = stack.lookup(ROOT)
     if stack.touched(ROOT) is not None or (standing is not None and standing.kind == "dir"):
         return False
-    _put(stack, history, _seed(where, stack))
+    _put(stack, history, _seeds(_with_submodules(where, stack), stack))
     return True
 
 
-def _follow(stack: Stack, history: History, changes: Sequence[Change], where: Elsewhere) -> list[str]:
+def _follow(
+    stack: Stack, history: History, changes: Sequence[Change], every: Sequence[Elsewhere]
+) -> list[str]:
     own = {change.path for change in changes if change.path == ROOT or change.path.startswith(f"{ROOT}/")}
-    if stack.orig.get(f"{ROOT}/HEAD") is None or own - {_INDEX}:
+    indexes = {f"{each.root}/index" for each in every}
+    if not every or own - indexes:
         return []
-    seed: dict[str, Side | None] = {**_seed(where, stack)}
-    shown = (f"{ROOT}/refs/", f"{ROOT}/logs/")
+    seed: dict[str, Side | None] = {**_seeds(every, stack)}
+    shown = tuple(f"{each.root}/{name}/" for each in every for name in ("refs", "logs"))
     for path in stack.orig.paths():
         if path.startswith(shown) and path not in seed and _base(stack, path) is not None:
             seed[path] = None
     moved = {path: side for path, side in seed.items() if not same_side(side, _base(stack, path))}
-    if own and moved.keys() <= {_INDEX}:
+    if own and moved.keys() <= indexes:
         return []  # a staging of its own stays
-    if own and moved:
-        moved[_INDEX] = seed.get(_INDEX)
+    if moved:
+        moved |= {index: seed.get(index) for index in own}
     if moved:
         _put(stack, history, moved)
     return list(moved)
@@ -172,21 +187,36 @@ def _put(stack: Stack, history: History, wanted: Mapping[str, Side | None]) -> N
         set_base_to_view(stack, path)
 
 
-def _seed(where: Elsewhere, stack: Stack) -> dict[str, Side]:
-    """Return what the branch's git directory begins as, by virtual path."""
-    found: dict[str, Side] = {f"{ROOT}{name}": Side("dir", 0o755) for name in _DIRECTORIES}
-    for name, data in _files(where, stack):
-        path = f"{ROOT}/{name}"
-        above = path.rpartition("/")[0]
-        while above not in found:
-            found[above] = Side("dir", 0o755)
-            above = above.rpartition("/")[0]
-        found[path] = Side("file", 0o644, Content(data))
+def _seeds(every: Sequence[Elsewhere], stack: Stack) -> dict[str, Side]:
+    """Return what the branch's git directories begin as, by virtual path."""
+    found: dict[str, Side] = {}
+    for where in every:
+        names = _files(where, stack, _names_in(where, every))
+        for name, data in chain(((name, None) for name in _DIRECTORIES), names):
+            path = f"{where.root}/{name}".rstrip("/")
+            above = path if data is None else path.rpartition("/")[0]
+            while above and above not in found:
+                found[above] = Side("dir", 0o755)
+                above = above.rpartition("/")[0]
+            if data is not None:
+                found[path] = Side("file", 0o644, Content(data))
+        if where.place:
+            up = "../" * where.place.count("/")
+            pointer = f"gitdir: {up}{where.root[1:]}\n"
+            found[f"{where.place}/.git"] = Side("file", 0o644, Content(os.fsencode(pointer)))
     return found
 
 
-def _files(where: Elsewhere, stack: Stack) -> Iterator[tuple[str, bytes]]:
+def _names_in(where: Elsewhere, every: Sequence[Elsewhere]) -> list[str]:
+    """Return the names of the submodules of a repository, not of those that are in one of them."""
+    above = f"{where.root}/modules/"
+    roots = Tops(each.root for each in every if each.root.startswith(above))
+    return [each.root.removeprefix(above) for each in every if roots.over(each.root) == [each.root]]
+
+
+def _files(where: Elsewhere, stack: Stack, submodules: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     rows = [row for row in repository_values(where.common / "config") if row[0] != "core.worktree"]
+    rows += [(f"submodule.{name}.active", "true") for name in submodules]  # outside, their URL says so
     if where.git_dir != where.common:
         rows += repository_values(where.git_dir / "config.worktree")
     with Beneath(where.git_dir) as own, Beneath(where.common) as shared:
@@ -207,6 +237,8 @@ def _files(where: Elsewhere, stack: Stack) -> Iterator[tuple[str, bytes]]:
         up = "/".join([".."] * (where.prefix.count("/") + 2))
         rows += [("core.worktree", up), ("core.sparsecheckout", "true"), ("core.sparsecheckoutcone", "false")]
         yield "info/sparse-checkout", os.fsencode(f"/{_escaped(where.prefix)}/\n")
+    if where.place:
+        rows.append(("core.worktree", f"{'/'.join(['..'] * where.root.count('/'))}{where.place}"))
     yield "config", config_text(rows).encode("utf-8", "surrogateescape")
     yield "objects/info/alternates", alternate(where.common / "objects")
 

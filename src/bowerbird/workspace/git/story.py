@@ -20,7 +20,7 @@ from bowerbird.workspace.git.running import GitFailed
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.marks.git_elsewhere import ROOT
 from bowerbird.workspace.marks.surroundings import Surroundings, around_changes
-from bowerbird.workspace.tree.changes import Change
+from bowerbird.workspace.tree.changes import Change, Tops
 from bowerbird.workspace.tree.paths import shown
 from bowerbird.workspace.tree.stack import Stack
 
@@ -169,7 +169,9 @@ def story_of(
                 ),
             )
         )
-    return GitStory(tuple(one.story for one in told if _says_something(one.story))), told
+    gone = Tops(f"{one.repository.root}/modules" for one in told if one.story.is_removed)
+    stories = [one.story for one in told if not (one.story.is_removed and gone.cover(one.repository.root))]
+    return GitStory(tuple(story for story in stories if _says_something(story))), told
 
 
 def _staying(paths: Sequence[str]) -> list[str]:

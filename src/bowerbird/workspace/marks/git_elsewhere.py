@@ -15,6 +15,8 @@ import msgspec
 
 ROOT = "/.git"
 """Where it stands on a branch."""
+_MODULES = "modules"
+_MOST_SUBMODULES = 1_000
 _LONGEST_POINTER = 4096
 _LONGEST_CONFIG = 256 * 1024
 
@@ -25,17 +27,21 @@ class Elsewhere(msgspec.Struct, frozen=True):
     Attributes:
         git_dir: has HEAD and the index. common: has objects and refs; another directory for linked worktrees.
         work_tree: the top of its files. prefix: of the workspace below that, "" or `libs/pkg`.
+        root: the virtual path of its git directory on a branch.
+        place: of a submodule the virtual path of its files, "" for the workspace's own repository.
     """
 
     git_dir: Path
     common: Path
     work_tree: Path
     prefix: str = ""
+    root: str = ROOT
+    place: str = ""
 
     def virtual(self, path: str) -> str | None:
         """Return the virtual path of a tracked path; None for one outside of the workspace."""
         if not self.prefix:
-            return f"/{path}"
+            return f"{self.place}/{path}"
         return path[len(self.prefix) :] if path.startswith(f"{self.prefix}/") else None
 
 
@@ -47,6 +53,34 @@ def git_elsewhere(workspace: Path | None, kept: Path) -> Elsewhere | None:
     """
     found = _look(workspace, kept) if workspace is not None else None
     return found if isinstance(found, Elsewhere) else None
+
+
+def submodules_elsewhere(where: Elsewhere, workspace: Path, kept: Path) -> tuple[Elsewhere, ...]:
+    """Return the submodules in the workspace of a repository outside of it; at most 1,000. Blocks.
+
+    As with every pointer, one counts only where its git directory and its files name each other.
+    """
+    found: list[Elsewhere] = []
+    workspace = workspace.resolve()
+    todo = [where.git_dir / _MODULES]
+    while todo and len(found) < _MOST_SUBMODULES:
+        here = todo.pop()
+        if here.is_symlink() or not here.is_dir():
+            continue
+        if not (here / "HEAD").is_file():  # names of submodules may have slashes
+            todo += here.iterdir()
+            continue
+        todo.append(here / _MODULES)
+        files = core_worktree(here)
+        if files is None or files == workspace or not files.is_relative_to(workspace):
+            continue
+        if pointer(files / ".git", "gitdir: ") != here.resolve():
+            continue
+        root = f"{ROOT}/{here.relative_to(where.git_dir).as_posix()}"
+        place = f"/{files.relative_to(workspace).as_posix()}"
+        one = _usable(Elsewhere(here, here, files, root=root, place=place), kept)
+        found += [one] if isinstance(one, Elsewhere) else []
+    return tuple(sorted(found, key=lambda each: each.root))
 
 
 class _Unrelated(str):

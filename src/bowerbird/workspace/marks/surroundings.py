@@ -14,7 +14,7 @@ from typing import Protocol
 
 import msgspec
 
-from bowerbird.workspace.marks.git_elsewhere import ROOT, Elsewhere, git_elsewhere
+from bowerbird.workspace.marks.git_elsewhere import ROOT, Elsewhere, git_elsewhere, submodules_elsewhere
 from bowerbird.workspace.marks.git_named import MOST_BYTES, GitNamed, git_named
 from bowerbird.workspace.marks.names import folded_parts
 from bowerbird.workspace.tree import presence
@@ -31,6 +31,7 @@ _DATA_FILES = frozenset({"head", "index", "packed-refs"})
 _INSIDE = (
     _MARKERS | _DATA_TREES | {"hooks", "info", "worktrees", "modules", "lfs", "rebase-merge", "rebase-apply"}
 )
+_MODULES = "/modules/"
 # In `objects/info`: where objects are looked for besides.
 _POINTERS = frozenset({"alternates", "http-alternates"})
 # What git writes for itself and reads no more: it stays on the branch unless somebody names it.
@@ -92,6 +93,7 @@ class Surroundings:
         view: looks into the branch. ground: looks into the workspace; neither follows links.
         changed: virtual paths that the branch has and may land.
         elsewhere: the workspace's repository, where it lies outside of it: branches have it at `/.git`.
+        submodules: of that repository, in the workspace; branches have them in `/.git/modules`.
         others: git directories of other names than `.git`.
 
     Example:
@@ -107,8 +109,10 @@ class Surroundings:
         named: GitNamed | None = None,
         elsewhere: Elsewhere | None = None,
         others: "OtherRepositories | None" = None,
+        submodules: Iterable[Elsewhere] = (),
     ) -> None:
         self.elsewhere = elsewhere
+        self.by_root = {each.root: each for each in (elsewhere, *submodules) if each is not None}
         self.others = others if others is not None else OtherRepositories()
         self._view, self._ground = view, ground
         self._markers = {marker for path in changed for marker in _markers_of(path)}
@@ -126,6 +130,7 @@ class Surroundings:
         root = self._root_of(path.rpartition("/")[0])
         if root is None:
             return None
+        root = self._outermost_new(root)
         inner, is_new = tuple(parts[root.count("/") :]), not self._was_git(root)
         by_name = root != "" and parts[root.count("/") - 1] == ".git"
         # A bare repository may hold working trees; and what makes one of the whole workspace is few names.
@@ -149,6 +154,15 @@ class Surroundings:
             self._roots[below] = root
         return root
 
+    def _outermost_new(self, root: str) -> str:
+        """Return the new git directory that holds another as a submodule's: they are one thing."""
+        at = root.find(_MODULES)
+        while at > 0:
+            if self._root_of(root[:at]) == root[:at] and not self._was_git(root[:at]):
+                return root[:at]
+            at = root.find(_MODULES, at + 1)
+        return root
+
     def _is_git(self, directory: str) -> bool:
         """Whether git would take a directory for a repository, once all or some of the changes landed."""
 
@@ -164,7 +178,7 @@ class Surroundings:
         return self.elsewhere is not None and folded_parts(path)[0] == ".git"
 
     def _was_git(self, directory: str) -> bool:
-        if directory == ROOT and self.elsewhere is not None:
+        if directory in self.by_root:
             return True
         if directory not in self._grown:
             self._grown[directory] = _looks_like_git(lambda n: self._ground(f"{directory}/{n}") is not None)
@@ -219,10 +233,14 @@ def around_changes(stack: Stack, changes: Sequence[Change]) -> Surroundings:
     changed = [change.path for change in changes if change.new is not None]
     named = git_named(lambda path: _content(ground, path), str(ground.root or "/"))
     in_root = any(folded_parts(change.path)[0] == ".git" for change in changes)
-    elsewhere = git_elsewhere(ground.root, stack.directory.parents[1]) if in_root else None
-    return Surroundings(
-        stack.lookup, ground.look, changed, named, elsewhere, other_repositories(changes, ground)
-    )
+    kept = stack.directory.parents[1]
+    elsewhere = git_elsewhere(ground.root, kept) if in_root else None
+    submodules: tuple[Elsewhere, ...] = ()
+    in_modules = any(change.path.startswith(f"{ROOT}/modules/") for change in changes)
+    if elsewhere is not None and ground.root is not None and in_modules:
+        submodules = submodules_elsewhere(elsewhere, ground.root, kept)
+    others = other_repositories(changes, ground)
+    return Surroundings(stack.lookup, ground.look, changed, named, elsewhere, others, submodules)
 
 
 class OtherRepositories(msgspec.Struct, frozen=True):

@@ -174,7 +174,7 @@ def follow_refs(
         path.removesuffix("/HEAD") for path in own if path.endswith("/HEAD") and "/logs/" not in path
     ]:
         index = f"{root}/index"
-        if elsewhere is not None and root == _TOP:
+        if elsewhere is not None and f"{root}/".startswith(f"{_TOP}/"):
             continue
         if any(c.path.startswith(f"{root}/") and c.path != index for c in changes):
             continue
