@@ -107,6 +107,10 @@ test("what is not seen is named, and how a changed line ends is kept", () => {
   assert.deepEqual(withMarks("if a\u202e x"), [{ text: "if a", mark: false }, { text: "U+202E", mark: true }, { text: " x", mark: false }]);
   assert.equal(seenName("rev\u202etxt.exe"), "rev‹U+202E›txt.exe");
   assert.equal(seenName("plain.txt"), "plain.txt");
+  assert.equal(seenName("two words.txt"), "two words.txt");
+  assert.equal(seenName("new\nline\t.txt"), "new‹U+000A›line‹U+0009›.txt");
+  assert.equal(seenName(" lead/ trail /x.txt  "), "‹U+0020›lead/‹U+0020›trail‹U+0020›/x.txt‹U+0020›‹U+0020›");
+  assert.equal(seenName("a\u00a0b\u3000c\u007f"), "a‹U+00A0›b‹U+3000›c‹U+007F›");
   assert.deepEqual(withMarks("👨‍👩‍👧 é"), [{ text: "👨‍👩‍👧 é", mark: false }]);
   const hunk = hunkData({ id: "e", old_start: 1, old_lines: 2, new_start: 1, new_lines: 2, text: "-a\n+a\r\n-b\n+b\n\\ No newline at end of file\n" });
   assert.deepEqual(hunk.lines.map(({ content, cr, open }) => [content, cr ?? false, open ?? false]), [["a", false, false], ["a", true, false], ["b", false, false], ["b", false, true]]);

@@ -75,7 +75,7 @@ function useAddressedPlace(files: readonly ChangedFile[], go: (place: Place) => 
   useEffect(() => {
     if (gone.current || files.length === 0) return;
     gone.current = true;
-    const [, path = "", line = ""] = /^(.+?)(?::(\d+))?$/.exec(hashNow()) ?? [];
+    const [, path = "", line = ""] = /^(.+?)(?::(\d+))?$/s.exec(hashNow()) ?? [];
     const file = files.find((one) => one.path === path);
     if (!file) return;
     const number = Number(line);

@@ -9,17 +9,28 @@ export function withMarks(text: string): { text: string; mark: boolean }[] {
   let at = 0;
   for (const match of text.matchAll(UNSEEN)) {
     if (match.index > at) found.push({ text: text.slice(at, match.index), mark: false });
-    const code = (match[0].codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
-    found.push({ text: `U+${code}`, mark: true });
+    found.push({ text: codeOf(match[0]), mark: true });
     at = match.index + match[0].length;
   }
   if (at < text.length || found.length === 0) found.push({ text: text.slice(at), mark: false });
   return found;
 }
 
-/** Return a name with what nobody would see in it named: `rev‹U+202E›txt.exe` is no text file. */
-export function seenName(name: string): string {
-  return withMarks(name)
+// In a name, lines, tabs and other spaces are nothing that is seen, nor is a space at an end of it.
+const IN_NAMES = /[\u0000-\u001f\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]|(?<=^|\/) +| +(?=\/|$)/g;
+
+/** Return a text with what nobody would see in it named: the command that is allowed is the one that is read. */
+export function seenText(text: string): string {
+  return withMarks(text)
     .map((piece) => (piece.mark ? `‹${piece.text}›` : piece.text))
     .join("");
+}
+
+/** Return a name with what nobody would see in it named: `rev‹U+202E›txt.exe` is no text file. */
+export function seenName(name: string): string {
+  return seenText(name).replace(IN_NAMES, (found) => [...found].map((one) => `‹${codeOf(one)}›`).join(""));
+}
+
+function codeOf(character: string): string {
+  return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
 }
