@@ -5,7 +5,7 @@ import { test } from "node:test";
 import type { ConflictPlace, Diff, LandingPlan, Taken } from "../src/api/types.ts";
 import { bothOf, carried, endsOf, lostLines, resultOf, takesOf, undecided } from "../src/state/conflict.ts";
 import { hunkData } from "../src/state/hunks.ts";
-import { seenName, withMarks } from "../src/state/hidden_marks.ts";
+import { seenName, seenText, seenTitle, withMarks } from "../src/state/hidden_marks.ts";
 import { EXCERPT, longChanges } from "../src/state/long_lines.ts";
 import { keptChoice } from "../src/state/kept_choice.ts";
 import { changedFiles, firstChoice, landRequest, setAll } from "../src/state/review.ts";
@@ -111,6 +111,8 @@ test("what is not seen is named, and how a changed line ends is kept", () => {
   assert.equal(seenName("new\nline\t.txt"), "new‹U+000A›line‹U+0009›.txt");
   assert.equal(seenName(" lead/ trail /x.txt  "), "‹U+0020›lead/‹U+0020›trail‹U+0020›/x.txt‹U+0020›‹U+0020›");
   assert.equal(seenName("a\u00a0b\u3000c\u007f"), "a‹U+00A0›b‹U+3000›c‹U+007F›");
+  assert.equal(seenText("echo \u202egpj\u202c\n\tx "), "echo ‹U+202E›gpj‹U+202C›\n\tx ");
+  assert.deepEqual(["   ", "", null, " A\u202eb "].map(seenTitle), ["New chat", "New chat", "New chat", "A‹U+202E›b"]);
   assert.deepEqual(withMarks("👨‍👩‍👧 é"), [{ text: "👨‍👩‍👧 é", mark: false }]);
   const hunk = hunkData({ id: "e", old_start: 1, old_lines: 2, new_start: 1, new_lines: 2, text: "-a\n+a\r\n-b\n+b\n\\ No newline at end of file\n" });
   assert.deepEqual(hunk.lines.map(({ content, cr, open }) => [content, cr ?? false, open ?? false]), [["a", false, false], ["a", true, false], ["b", false, false], ["b", false, true]]);

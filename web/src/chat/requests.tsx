@@ -105,7 +105,7 @@ function Always({ rules, busy, answer }: { rules: readonly string[]; busy: boole
           </option>
         ))}
       </select>
-      {face === "dev" ? <code>{rules.join(", ")}</code> : <span className="muted">{t.covers(rules.map(ruleInWords))}</span>}
+      {face === "dev" ? <code>{rules.map(seenText).join(", ")}</code> : <span className="muted">{t.covers(rules.map((rule) => ruleInWords(seenText(rule))))}</span>}
     </div>
   );
 }

@@ -1,5 +1,7 @@
 /** Characters that change how a text reads without being seen: they are shown, as "Trojan Source" wants. Pure. */
 
+import { t } from "../text.ts";
+
 // Bidirectional controls, zero-width characters, soft hyphen, tags; not the joiners of emoji and scripts.
 const UNSEEN = /[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]|\udb40[\udc00-\udc7f]/g;
 
@@ -29,6 +31,11 @@ export function seenText(text: string): string {
 /** Return a name with what nobody would see in it named: `rev‹U+202E›txt.exe` is no text file. */
 export function seenName(name: string): string {
   return seenText(name).replace(IN_NAMES, (found) => [...found].map((one) => `‹${codeOf(one)}›`).join(""));
+}
+
+/** Return what a session is called: a title of spaces is none, and one that turns its letters around says so. */
+export function seenTitle(title: string | null | undefined): string {
+  return seenText(title ?? "").trim() || t.untitled;
 }
 
 function codeOf(character: string): string {
