@@ -34,3 +34,23 @@ async def test_one_call_is_left_out_and_another_runs_edited(
     told = str(fake.requests[-1])
     assert "What ran: echo edited | rev" in told and "detide" in told
     assert "User denied this tool call" in told and "third" in told
+
+
+async def test_what_nobody_would_see_in_a_command_is_named_before_it_is_allowed(
+    page: Page, fake: FakeModels
+) -> None:
+    """UI-71, UI-87: a right-to-left override turns the words of a command around, in the question and afterwards."""
+    command = "echo \u202egpj.elif\u202c; echo done"
+    write = {"name": "write_file", "input": {"path": "/notes\nmore.txt", "content": "a\u200bb"}}
+    fake.script({"tools": [{"name": "bash", "input": {"command": command}}, write]}, {"text": "Done."})
+    await page.goto("/dev")
+    await page.get_by_role("button", name="New chat").first.click()
+    await page.get_by_role("checkbox", name="Approval").check()
+    await page.get_by_role("button", name="Begin").click()
+    await say(page, "go")
+    ask = page.get_by_role("region", name="Approval needed")
+    await expect(ask).to_contain_text("echo ‹U+202E›gpj.elif‹U+202C›; echo done")
+    await expect(ask).to_contain_text("/notes‹U+000A›more.txt")
+    await ask.get_by_role("button", name="Approve", exact=True).click()
+    await is_idle(page)
+    await expect(log(page).locator("details.tool summary").first).to_contain_text("echo ‹U+202E›gpj")

@@ -7,6 +7,7 @@ import { api, upload } from "../api/client.ts";
 import { inOrder, refreshSessions, useSessions } from "../sessions/list.ts";
 import { drafts } from "../state/preferences.ts";
 import { size } from "../state/words.ts";
+import { seenTitle } from "../state/hidden_marks.ts";
 import { t } from "../text.ts";
 import { Empty, Problem } from "../ui/kit.tsx";
 import { complain } from "../ui/toasts.tsx";
@@ -104,7 +105,7 @@ export default function SharedPage() {
               <option value="">{t.sharedNew}</option>
               {[...urgent, ...others].slice(0, MOST_CHATS).map((row) => (
                 <option key={row.id} value={row.id}>
-                  {row.title || t.untitled}
+                  {seenTitle(row.title)}
                 </option>
               ))}
             </select>

@@ -4,6 +4,7 @@ import { ChevronDown, ChevronUp } from "lucide-react";
 import { memo, useMemo } from "react";
 import type { ToolDiff } from "../api/frames.ts";
 import type { Line } from "../state/hunks.ts";
+import { seenName, seenText } from "../state/hidden_marks.ts";
 import { diffLines, isCut, type DiffLine } from "../state/tool_diff.ts";
 import { t } from "../text.ts";
 import { useOpened } from "../ui/opened.ts";
@@ -28,7 +29,7 @@ function Numbered({ line }: { line: Line }) {
       <td className="num">{line.newLine}</td>
       <td className="code">
         <span className="sign">{SIGNS[line.type]}</span>
-        {line.content || "\u200b"}
+        {seenText(line.content) || "\u200b"}
       </td>
     </tr>
   );
@@ -38,7 +39,7 @@ function Row({ row }: { row: DiffLine }) {
   if (row.kind === "line") return <Numbered line={row.line} />;
   return (
     <tr className="between">
-      <td colSpan={3}>{row.kind === "path" ? row.path : "⋯"}</td>
+      <td colSpan={3}>{row.kind === "path" ? seenName(row.path) : "⋯"}</td>
     </tr>
   );
 }

@@ -6,6 +6,7 @@ import { Link } from "wouter";
 import { useFace, useLinks } from "../app/place.tsx";
 import { commentedPlaces, type CommentedPlace } from "../state/comments.ts";
 import type { EndEntry, Entry, NoteEntry, TextEntry, UserEntry } from "../state/entries.ts";
+import { seenName } from "../state/hidden_marks.ts";
 import { withoutAttachments } from "../state/mentions.ts";
 import { landingInWords } from "../state/plain.ts";
 import { count, dollars, short } from "../state/words.ts";
@@ -31,7 +32,7 @@ function Places({ places, conversation }: { places: readonly CommentedPlace[]; c
   const links = useLinks();
   return places.map((place, at) => (
     <Link key={at} className="place" href={`${links.review(conversation)}#${encodeURI(place.path)}:${place.line}`}>
-      {place.path.slice(1)}:{place.line}
+      {seenName(place.path.slice(1))}:{place.line}
       {place.endLine ? `–${place.endLine}` : ""}
     </Link>
   ));

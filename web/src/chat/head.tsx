@@ -9,6 +9,7 @@ import { useFace, useLinks } from "../app/place.tsx";
 import { SidebarButton } from "../app/shell.tsx";
 import type { ConversationState, Flags } from "../state/entries.ts";
 import { dollars, percent, short } from "../state/words.ts";
+import { seenTitle } from "../state/hidden_marks.ts";
 import { t } from "../text.ts";
 import { Dialog, IconButton, Menu } from "../ui/kit.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
@@ -96,14 +97,14 @@ export const ChatHead = memo(function ChatHead({ conversation, facts, state, pan
   const links = useLinks();
   const [, go] = useLocation();
   const changed = state.changedCount ?? facts?.changed_files ?? 0;
-  const title = facts?.title || t.untitled;
+  const title = seenTitle(facts?.title);
   const compact = (): void => void api.compact(conversation).then(() => toast(t.compacting), complain);
   return (
     <header className="head">
       <SidebarButton />
       <div className="head-title">
         <div className="stack">
-          <h1 className="clip">{title}</h1>
+          <h1 className="clip" dir="auto">{title}</h1>
           {face === "dev" && <Meter facts={facts} state={state} />}
         </div>
         {state.tier && state.tier !== "overlay" && <TierBadge tier={state.tier} />}

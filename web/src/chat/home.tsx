@@ -15,6 +15,7 @@ import { useMay } from "../state/me.ts";
 import { useSetup } from "../settings/use_setup.ts";
 import { drafts } from "../state/preferences.ts";
 import { ago, count, dollars } from "../state/words.ts";
+import { seenTitle } from "../state/hidden_marks.ts";
 import { t } from "../text.ts";
 import { Empty, Loading, Problem } from "../ui/kit.tsx";
 import { complain } from "../ui/toasts.tsx";
@@ -124,7 +125,7 @@ function SessionCard({ row }: { row: ConversationRow }) {
     <Link className="card" href={links.chat(row.id)}>
       <span className="title">
         <span className={`dot ${state}`} aria-hidden="true" />
-        <strong className="clip grow">{row.title || t.untitled}</strong>
+        <strong className="clip grow" dir="auto">{seenTitle(row.title)}</strong>
         <span className={`badge ${state === "waiting" ? "warn" : state === "running" ? "accent" : state === "failed" ? "danger" : ""}`}>
           {t.state[state]}
         </span>

@@ -7,6 +7,7 @@ import type { ToolUse } from "../api/frames.ts";
 import { useFace } from "../app/place.tsx";
 import { serverNow } from "../state/clock.ts";
 import type { RequestEntry } from "../state/entries.ts";
+import { seenName, seenText } from "../state/hidden_marks.ts";
 import { ruleInWords, stepInWords } from "../state/plain.ts";
 import { t } from "../text.ts";
 import { Markdown } from "../ui/markdown.tsx";
@@ -54,14 +55,14 @@ function Call({ tool }: { tool: ToolUse }) {
     <div className="what">
       <span>
         {face === "dev" ? <span className="name">{tool.name}</span> : <strong>{stepInWords({ tool: tool.name, input: tool.input, status: "running" })}</strong>}{" "}
-        <span className="mono muted">{typeof path === "string" && (face === "dev" || path.slice(1).includes("/")) ? path : ""}</span>{" "}
+        <span className="mono muted">{typeof path === "string" && (face === "dev" || path.slice(1).includes("/")) ? seenName(path) : ""}</span>{" "}
         {isDiff && tool.diff && <DiffCount diff={tool.diff} />}
       </span>
       {isDiff && tool.diff && <DiffCard diff={tool.diff} name={tool.id} />}
-      {rest && rest !== "{}" && !isDiff && <pre tabIndex={0}>{rest}</pre>}
-      {body !== undefined && !isDiff && <pre tabIndex={0}>{body}</pre>}
-      {!isDiff && typeof removed === "string" && <pre tabIndex={0}>{`- ${removed.split("\n").join("\n- ")}`}</pre>}
-      {!isDiff && typeof added === "string" && <pre tabIndex={0}>{`+ ${added.split("\n").join("\n+ ")}`}</pre>}
+      {rest && rest !== "{}" && !isDiff && <pre tabIndex={0}>{seenText(rest)}</pre>}
+      {body !== undefined && !isDiff && <pre tabIndex={0}>{seenText(body)}</pre>}
+      {!isDiff && typeof removed === "string" && <pre tabIndex={0}>{seenText(`- ${removed.split("\n").join("\n- ")}`)}</pre>}
+      {!isDiff && typeof added === "string" && <pre tabIndex={0}>{seenText(`+ ${added.split("\n").join("\n+ ")}`)}</pre>}
     </div>
   );
 }
@@ -104,7 +105,7 @@ function Always({ rules, busy, answer }: { rules: readonly string[]; busy: boole
           </option>
         ))}
       </select>
-      {face === "dev" ? <code>{rules.join(", ")}</code> : <span className="muted">{t.covers(rules.map(ruleInWords))}</span>}
+      {face === "dev" ? <code>{rules.map(seenText).join(", ")}</code> : <span className="muted">{t.covers(rules.map((rule) => ruleInWords(seenText(rule))))}</span>}
     </div>
   );
 }

@@ -13,6 +13,7 @@ import { byAttempt, columnsOf, fileRows, heldByAgent, takeAll, tournamentCalls, 
 import type { Entry } from "../state/entries.ts";
 import type { PatchedDiff } from "../state/patch.ts";
 import { dollars, seconds, short } from "../state/words.ts";
+import { seenTitle } from "../state/hidden_marks.ts";
 import { t } from "../text.ts";
 import { Empty, Problem } from "../ui/kit.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
@@ -309,7 +310,7 @@ export default function AttemptsPage({ id }: { id: string }) {
   return (
     <Page
       wide
-      title={t.attemptsOf(facts?.title || t.untitled)}
+      title={t.attemptsOf(seenTitle(facts?.title))}
       problem={problem}
       ready={rows !== null}
       back={{ href: links.chat(id), label: t.toChat }}

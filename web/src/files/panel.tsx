@@ -74,7 +74,7 @@ function Preview({ conversation, path, line, version, at, onBack }: PreviewProps
       <div className="panel-head">
         <IconButton icon={ArrowLeft} label={t.back} className="plain small" onClick={onBack} />
         <h2 className="clip" title={path}>
-          {path}
+          {seenName(path)}
           {line === null ? "" : `:${line}`}
         </h2>
         <IconButton icon={Download} label={t.download} onClick={() => void save(conversation, path, at).catch(complain)} />

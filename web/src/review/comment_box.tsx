@@ -9,6 +9,7 @@ import { answerOf } from "../state/answers.ts";
 import { t } from "../text.ts";
 import { IconButton } from "../ui/kit.tsx";
 import { threadsOf, type Thread } from "../state/comments.ts";
+import { seenName } from "../state/hidden_marks.ts";
 import type { ChangedFile } from "../state/review.ts";
 import type { Comments, ReviewComment } from "./comments.ts";
 
@@ -125,7 +126,7 @@ export function LostComments({ conversation, comments, files }: { conversation: 
       <summary>{t.lostComments(lost.length)}</summary>
       {lost.map((thread) => (
         <div key={thread.key}>
-          <p className="mono muted">{thread.comments[0]?.path.slice(1)}</p>
+          <p className="mono muted">{seenName(thread.comments[0]?.path.slice(1) ?? "")}</p>
           <ThreadView conversation={conversation} thread={thread} outdated comments={comments} />
         </div>
       ))}

@@ -2,6 +2,7 @@
 
 import { GitBranch } from "lucide-react";
 import type { GitRef, GitRepository } from "../api/types.ts";
+import { seenName } from "../state/hidden_marks.ts";
 import { toggled } from "../state/review.ts";
 import { t } from "../text.ts";
 import type { Review } from "./use_review.ts";
@@ -43,7 +44,7 @@ function Accept({ path, review }: { path: string; review: Review }) {
         checked={beside.settings.includes(path)}
         onChange={() => setBeside({ ...beside, settings: toggled(beside.settings, path) })}
       />
-      <span className="mono">{path.slice(1)}</span>
+      <span className="mono">{seenName(path.slice(1))}</span>
     </label>
   );
 }

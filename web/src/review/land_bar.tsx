@@ -5,6 +5,7 @@ import type { LandingProgress } from "../api/frames.ts";
 import type { Landing, Refused } from "../api/types.ts";
 import { useFace } from "../app/place.tsx";
 import { pathsOf, refusalReason, summary, type ChangedFile } from "../state/review.ts";
+import { seenName } from "../state/hidden_marks.ts";
 import { count } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Dialog, Problem } from "../ui/kit.tsx";
@@ -213,7 +214,7 @@ export function Outcome({ review, onDecide }: { review: Review; onDecide: (refus
             {refused.map((row) => (
               <li key={row.path} style={{ display: "flex", alignItems: "center", gap: "0.6rem", marginTop: "0.3rem" }}>
                 <span className="grow">
-                  <span className="mono">{row.path.replace(/^\//, "")}</span> – {refusalReason(row.reason)}
+                  <span className="mono">{seenName(row.path.replace(/^\//, ""))}</span> – {refusalReason(row.reason)}
                 </span>
                 {!landed && row.reason !== "unchanged" && (
                   <button type="button" className="button small" onClick={() => onDecide(row)}>

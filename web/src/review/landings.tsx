@@ -110,7 +110,7 @@ function Row({ landing, onChange }: { landing: Landing; onChange: () => void }) 
           </p>
           {refused.map((row) => (
             <p key={row.path}>
-              <span className="mono">{row.path.replace(/^\//, "")}</span> – {undoReason(row.reason)}
+              <span className="mono">{seenName(row.path.replace(/^\//, ""))}</span> – {undoReason(row.reason)}
             </p>
           ))}
         </Problem>

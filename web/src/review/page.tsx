@@ -11,6 +11,7 @@ import { useFacts, useLive } from "../chat/use_live.ts";
 import { isBusy } from "../state/conversation.ts";
 import { prefer, usePreferences } from "../state/preferences.ts";
 import type { ChangedFile } from "../state/review.ts";
+import { seenTitle } from "../state/hidden_marks.ts";
 import { t } from "../text.ts";
 import { Dialog, Empty, IconButton, Loading, Problem } from "../ui/kit.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
@@ -75,7 +76,7 @@ function useAddressedPlace(files: readonly ChangedFile[], go: (place: Place) => 
   useEffect(() => {
     if (gone.current || files.length === 0) return;
     gone.current = true;
-    const [, path = "", line = ""] = /^(.+?)(?::(\d+))?$/.exec(hashNow()) ?? [];
+    const [, path = "", line = ""] = /^(.+?)(?::(\d+))?$/s.exec(hashNow()) ?? [];
     const file = files.find((one) => one.path === path);
     if (!file) return;
     const number = Number(line);
@@ -155,7 +156,7 @@ export default function ReviewPage({ id }: { id: string }) {
           <ArrowLeft size={18} aria-hidden="true" />
         </Link>
         <div className="head-title">
-          <h1 className="clip">{t.reviewOf(facts?.title || t.untitled)}</h1>
+          <h1 className="clip">{t.reviewOf(seenTitle(facts?.title))}</h1>
           {running && <span className="badge accent">{t.working}</span>}
         </div>
         <span className="phone-only">

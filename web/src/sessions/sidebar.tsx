@@ -11,6 +11,7 @@ import { useFace, useLinks } from "../app/place.tsx";
 import { useMay } from "../state/me.ts";
 import { usePreferences } from "../state/preferences.ts";
 import { ago, count, dollars } from "../state/words.ts";
+import { seenTitle } from "../state/hidden_marks.ts";
 import { t } from "../text.ts";
 import { Dialog, Menu, Problem } from "../ui/kit.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
@@ -36,7 +37,7 @@ function Session({ row, current, onRename }: { row: ConversationRow; current: bo
   const links = useLinks();
   const [, go] = useLocation();
   const mayWork = useMay("user");
-  const title = row.title || t.untitled;
+  const title = seenTitle(row.title);
   const remove = async (): Promise<void> => {
     await api.remove(row.id);
     if (current) go(links.home);
@@ -53,7 +54,7 @@ function Session({ row, current, onRename }: { row: ConversationRow; current: bo
     <li className={`session ${current ? "current" : ""}`}>
       <Link href={links.chat(row.id)} aria-current={current ? "page" : undefined}>
         <span className={`dot ${stateOf(row)}`} aria-hidden="true" />
-        <span className="title clip">
+        <span className="title clip" dir="auto">
           {title}
           <span className="hidden">, {t.state[stateOf(row)]}</span>
         </span>
@@ -116,7 +117,7 @@ function useAttention(rows: readonly ConversationRow[] | null): void {
   useEffect(() => {
     titleWaits(waiting.length);
     if (!names || !notify || push || !document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
-    new Notification(t.needsYou, { body: waiting[0]?.title ?? t.untitled, tag: names });
+    new Notification(t.needsYou, { body: seenTitle(waiting[0]?.title), tag: names });
     // Only who waits matters, not each new list.
   }, [names, notify, push]);
 }

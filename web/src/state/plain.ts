@@ -1,5 +1,6 @@
 /** Tool calls in plain words, for people who never asked what a tool is (UI-7). Pure. */
 
+import { seenName, seenText } from "./hidden_marks.ts";
 import { t } from "../text.ts";
 import type { Entry, ToolEntry } from "./entries.ts";
 
@@ -26,18 +27,20 @@ function verb(tool: string): Verb {
 export function keyParameter(input: Record<string, unknown>): string {
   for (const name of ["path", "command", "code", "query", "pattern", "url", "source", "name", "question"]) {
     const value = input[name];
-    if (typeof value === "string" && value) return value.split("\n", 1)[0] ?? "";
+    if (typeof value === "string" && value) return firstLine(value);
   }
   const first = Object.values(input).find((value) => typeof value === "string");
-  return typeof first === "string" ? (first.split("\n", 1)[0] ?? "") : "";
+  return typeof first === "string" ? firstLine(first) : "";
 }
+
+const firstLine = (text: string): string => seenText(text.split("\n", 1)[0] ?? "");
 
 /** Return what a call was given as text that can be read: a command as it was, several members by their names. */
 export function readableInput(input: Record<string, unknown>): string {
   const members = Object.entries(input);
-  const text = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
+  const text = (value: unknown): string => seenText(typeof value === "string" ? value : JSON.stringify(value, null, 2));
   const [only] = members;
-  if (members.length === 1 && only && typeof only[1] === "string") return only[1];
+  if (members.length === 1 && only && typeof only[1] === "string") return text(only[1]);
   return members
     .map(([name, value]) => {
       const said = text(value);
@@ -47,7 +50,7 @@ export function readableInput(input: Record<string, unknown>): string {
 }
 
 function fileName(path: unknown): string {
-  return typeof path === "string" ? (path.split("/").filter(Boolean).pop() ?? path) : t.aFile;
+  return typeof path === "string" ? seenName(path.split("/").filter(Boolean).pop() ?? path) : t.aFile;
 }
 
 export type Step = Pick<ToolEntry, "tool" | "input" | "status">;
