@@ -130,7 +130,7 @@ def session_settings(settings: Settings) -> "SessionSettings":
 
     budgets, limits = settings.budgets, settings.limits
     return SessionSettings(
-        lease_s=int(settings.dispatch.lease_s),
+        lease_s=settings.dispatch.lease_s,
         heartbeat_s=settings.dispatch.heartbeat_s,
         parallel_turns=limits.parallel_turns,
         queue_per_session=limits.queue_per_session,
@@ -139,13 +139,13 @@ def session_settings(settings: Settings) -> "SessionSettings":
         max_attempts=settings.turn.max_attempts,
         resume_external=settings.resume.external,
         approval_timeout_s=settings.approval.timeout_s,
-        approval_expiry_days=int(settings.approval.expiry_days),
+        approval_expiry_days=settings.approval.expiry_days,
         grace_s=settings.shutdown.grace_s,
-        dedupe_days=int(settings.inbox.dedupe_days),
+        dedupe_days=settings.inbox.dedupe_days,
         outbox_age_h=settings.outbox.max_age_h,
-        deleted_days=int(settings.retention.deleted_days),
-        sessions_days=int(settings.retention.sessions_days),
-        detail_days=int(settings.retention.detail_days),
+        deleted_days=settings.retention.deleted_days,
+        sessions_days=settings.retention.sessions_days,
+        detail_days=settings.retention.detail_days,
         session_usd=budgets.session_usd,
         user_day_usd=budgets.user_day_usd,
         schedule_day_usd=budgets.schedule_day_usd,

@@ -22,14 +22,14 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
         approval_timeout_s, approval_expiry_days: how long a question keeps the turn, then waits.
         grace_s: `shutdown.grace_s`.
         dedupe_days: `inbox.dedupe_days`. outbox_age_h: `outbox.max_age_h`.
-        deleted_days, sessions_days, detail_days: `retention.*`; sessions_days 0 keeps them for ever.
+        deleted_days, sessions_days, detail_days: `retention.*`; 0 keeps for ever.
         max_records, max_bytes: of one session, a fork's inherited ones not counted.
         session_usd … deployment_day_usd: `budgets.*`, None = no limit.
         landing_check: `landing.check`: the command that judges changes, "" = none.
         turn_tokens: `agent.max_token_budget`, 0 = no limit.
     """
 
-    lease_s: int = 15
+    lease_s: float = 15.0
     heartbeat_s: float = 5.0
     sweep_s: float = 5.0
     parallel_turns: int = 64
@@ -40,13 +40,13 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_attempts: int = 3
     resume_external: Literal["tell", "ask"] = "tell"
     approval_timeout_s: float = 300.0
-    approval_expiry_days: int = 7
+    approval_expiry_days: float = 7.0
     grace_s: float = 10.0
-    dedupe_days: int = 30
+    dedupe_days: float = 30.0
     outbox_age_h: float = 24.0
-    deleted_days: int = 7
-    sessions_days: int = 0
-    detail_days: int = 90
+    deleted_days: float = 7.0
+    sessions_days: float = 0.0
+    detail_days: float = 90.0
     max_bytes: int = 1 << 30
     session_usd: float | None = None
     user_day_usd: float | None = None

@@ -2,14 +2,18 @@
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.fake_models import FakeModels
 from support.sessions import Place, changed, place, writes
 
+from bowerbird.app import session_settings
+from bowerbird.config import load_settings
 from bowerbird.core.errors import SessionError, UnknownSession
 from bowerbird.core.timestamps import to_iso
 from bowerbird.sessions.upkeep.retention import Removed, tidy
+from bowerbird.sessions.upkeep.trash import Trash
 from bowerbird.store.rows.retention import finished_before, roll_up_usage
 from bowerbird.store.rows.turns import TurnRow, insert_turn, snapshots
 
@@ -199,3 +203,40 @@ async def test_branches_are_kept_as_long_as_their_session_can_be_restored(
         assert (await later(home, 29)).branches == 0
         await home.service.restore(thread)
         assert (await home.service.branch(thread)).read_overlay("a.txt") == b"x"
+
+
+async def test_zero_days_keep_for_ever(tmp_path: Path, fake: FakeModels) -> None:
+    """`retention`: "0 = forever". What was deleted and discarded went for good at the next look."""
+    fake.script(writes("a.txt", "x"), {"text": "ok"}, writes("b.txt", "x"), {"text": "ok"})
+    async with place(tmp_path, fake, settings=changed(deleted_days=0, detail_days=0)) as home:
+        gone, stays = await home.session(), await home.session()
+        await home.ask(gone)
+        await home.ask(stays)
+        discarded = await home.service.review.discard(stays)
+        await home.service.delete(gone)
+        before = await counts(home, "inbox", "usage")
+        assert await later(home, 5000) == Removed()
+        assert await counts(home, "inbox", "usage") == before
+        trash = Trash(home.service, home.service._context.branches)
+        assert {(entry.kind, entry.until) for entry in await trash.entries()} == {
+            ("session", None), ("changes", None)
+        }  # fmt: skip
+        await trash.restore(gone)
+        await trash.restore(str(discarded.branch))
+        assert (await home.service.branch(gone)).read_overlay("a.txt") == b"x"
+        assert (await home.service.branch(stays)).read_overlay("b.txt") == b"x"
+
+
+async def test_parts_of_a_day_count(tmp_path: Path, fake: FakeModels) -> None:
+    """Half a day was none: what was deleted went at once, and sessions to be kept half a day stayed for ever."""
+    given = {"deleted_days": 0.5, "detail_days": 0.5, "sessions_days": 0.5}
+    keys: dict[str, Any] = {f"retention.{name}": days for name, days in given.items()}
+    keys |= {"inbox.dedupe_days": 0.01, "approval.expiry_days": 0.25, "dispatch.lease_s": 1.5}
+    settings = session_settings(load_settings(keys | {"dispatch.heartbeat_s": 0.5}).settings)
+    assert (settings.dedupe_days, settings.approval_expiry_days, settings.lease_s) == (0.01, 0.25, 1.5)
+    fake.script({"text": "ok"})
+    async with place(tmp_path, fake, settings=settings) as home:
+        await home.ask(thread := await home.session())
+        await home.service.delete(thread)
+        assert (await later(home, 0.4)).forgotten == 0
+        assert (await later(home, 0.6)).forgotten == 1

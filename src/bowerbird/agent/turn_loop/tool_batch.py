@@ -75,6 +75,7 @@ async def run_batch(turn: Turn, calls: Sequence[ToolUseBlock]) -> Flow:
                 await batch.runner.take_mark(batch.asking)
             for event in batch.on(news):
                 yield event
+            await batch.runner.settle()
         turn.add_round(round_of(calls, batch.outcomes))
     except Stopped:
         for event in await batch.interrupted():
@@ -219,7 +220,7 @@ class _Batch:
         command = self._commands.get(news.outcome.call)
         yield self._kept(news.outcome if command is None else with_edit(news.outcome, command))
         # The outcome is committed by now: what could have taken the call back is not needed.
-        self.runner.settle(news.outcome.call)
+        self.runner.committed(news.outcome.call)
 
     def _ask_user(self, outcome: ToolOutcome, ask: AskUser) -> Iterator[RunEvent]:
         earlier = self.turn.run.answers.get(outcome.call)

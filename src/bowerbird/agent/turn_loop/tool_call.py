@@ -29,7 +29,7 @@ from bowerbird.core.events import (
 )
 from bowerbird.core.messages import Block, TextBlock
 from bowerbird.core.processes import descriptors
-from bowerbird.core.threads import to_thread
+from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.tools.context import ToolContext
 from bowerbird.tools.control import Control
 from bowerbird.tools.result import ToolResult
@@ -64,6 +64,7 @@ class Runner:
         self._last_of_key: dict[str, asyncio.Task[None]] = {}
         self._reporting: set[str] = set()
         self._marked: set[str] = set()
+        self._over: list[tuple[Branch, str]] = []  # their outcomes are committed
         self._slots = asyncio.Semaphore(turn.run.limits.max_parallel_tools)
         self._cancel = asyncio.Event()
         self._mark: str | None = None
@@ -128,11 +129,17 @@ class Runner:
             self._reporting.discard(event.outcome.call)
         return event
 
-    def settle(self, call: str) -> None:
-        """Drop what was kept to take the call back: its outcome is committed."""
+    def committed(self, call: str) -> None:
+        """Note that the outcome of `call` is committed."""
         branch = self._branches.pop(call, None)
         if branch is not None and call in self._marked:
-            branch.settle(call)
+            self._over.append((branch, call))
+
+    async def settle(self) -> None:
+        """Drop what was kept to take committed calls back; who writes the branch is waited for apart."""
+        while self._over:
+            branch, call = self._over.pop()
+            await in_thread(branch.settle, call)
 
     async def stop(self) -> list[Event]:
         """Cancel what runs, wait for it within the grace, and return what was reported and not taken."""

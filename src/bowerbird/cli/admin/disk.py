@@ -80,9 +80,11 @@ def trash_list(shell: Shell, *, json: bool) -> int:
         now = datetime.now(UTC)
         rows: list[list[str]] = []
         for entry in found:
-            left = max(0.0, (from_iso(entry.until) - now).total_seconds())
+            left = "kept"
+            if entry.until is not None:
+                left = f"{age(max(0.0, (from_iso(entry.until) - now).total_seconds()))} left"
             what = "session" if entry.kind == "session" else f"changes of {entry.session}"
-            rows.append([entry.id, what, f"{age(left)} left", one_line(harmless(entry.title), 60)])
+            rows.append([entry.id, what, left, one_line(harmless(entry.title), 60)])
         for line in table(rows, width=shell.terminal.width):
             shell.terminal.line(line)
         if not found:

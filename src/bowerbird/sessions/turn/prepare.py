@@ -143,8 +143,9 @@ async def opened(
 
 
 def expires_at(settings: SessionSettings) -> str:
-    """Return when a request made now can no longer be answered."""
-    return to_iso(datetime.now(UTC) + timedelta(days=settings.approval_expiry_days))
+    """Return when a request made now can no longer be answered: never while its turn waits for it."""
+    lasts = max(timedelta(days=settings.approval_expiry_days), timedelta(seconds=settings.approval_timeout_s))
+    return to_iso(datetime.now(UTC) + lasts)
 
 
 def _answered_end(loaded: Loaded, used: Usage) -> Ending | Pause | None:

@@ -74,16 +74,19 @@ async def tidy(
     def ago(days: float) -> str:
         return to_iso(at - timedelta(days=days))
 
-    detail, inputs = ago(settings.detail_days), ago(max(settings.dedupe_days, settings.detail_days))
-    rows = await _in_batches(store, lambda c: finished_before(c, inputs, detail))
-    usage = await _in_batches(store, lambda c: roll_up_usage(c, detail))
-    deleted = 0
+    rows = usage = deleted = forgotten = 0
+    if settings.detail_days:
+        detail, inputs = ago(settings.detail_days), ago(max(settings.dedupe_days, settings.detail_days))
+        rows = await _in_batches(store, lambda c: finished_before(c, inputs, detail))
+        usage = await _in_batches(store, lambda c: roll_up_usage(c, detail))
     if settings.sessions_days:
         for thread_id in await store.read(lambda c: idle_sessions(c, ago(settings.sessions_days))):
             await delete(thread_id)
             deleted += 1
-    gone = await store.read(lambda c: forgettable_sessions(c, ago(settings.deleted_days)))
-    await forget(store, audit, gone)
+    if settings.deleted_days:
+        gone = await store.read(lambda c: forgettable_sessions(c, ago(settings.deleted_days)))
+        await forget(store, audit, gone)
+        forgotten = len(gone)
     thinned = 0
     for thread_id in await store.read(lambda c: long_sessions(c, NEWEST_SNAPSHOTS)):
         thinned += await _thin(store, branches, thread_id)
@@ -92,10 +95,11 @@ async def tidy(
     freed = landings = 0
     if branches is not None:
         # After the rows: a session that can still be restored finds its branch.
-        wanted = set(await store.read(branches_of_sessions))
-        freed = await branches.empty_trash(settings.deleted_days, wanted, at.timestamp())
+        if settings.deleted_days:
+            wanted = set(await store.read(branches_of_sessions))
+            freed = await branches.empty_trash(settings.deleted_days, wanted, at.timestamp())
         landings = await branches.forget_landings()
-    return Removed(rows, usage, deleted, len(gone), thinned, freed, landings, blobs)
+    return Removed(rows, usage, deleted, forgotten, thinned, freed, landings, blobs)
 
 
 async def _thin(store: Store, branches: Branches | None, thread_id: str) -> int:

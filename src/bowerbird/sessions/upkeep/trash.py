@@ -34,7 +34,7 @@ class Trashed(msgspec.Struct, frozen=True):
     Attributes:
         id: of the session, or of the branch that holds the changes.
         session: the session it belongs to. title, workspace: that session's.
-        at: when it was thrown away. until: when it goes for good.
+        at: when it was thrown away. until: when it goes for good, None = never by itself.
     """
 
     id: str
@@ -43,7 +43,7 @@ class Trashed(msgspec.Struct, frozen=True):
     title: str
     workspace: str | None
     at: str
-    until: str
+    until: str | None
 
 
 class Emptied(msgspec.Struct, frozen=True):
@@ -138,7 +138,7 @@ async def _is_changed(branch: "Branch") -> bool:
 
 
 def _trashed(row: SessionRow, id_: str, kind: Literal["session", "changes"], at: str, days: float) -> Trashed:
-    until = to_iso(from_iso(at) + timedelta(days=days))
+    until = to_iso(from_iso(at) + timedelta(days=days)) if days else None
     return Trashed(id_, kind, row.thread_id, row.title or "", row.workspace, at, until)
 
 

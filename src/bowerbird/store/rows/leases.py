@@ -110,7 +110,7 @@ _RELEASE = Prepared(
 
 
 @lru_cache(maxsize=16)
-def _taken(ttl_s: int) -> Prepared:
+def _taken(ttl_s: float) -> Prepared:
     values: dict[str, Any] = {
         "epoch": bindparam("b_epoch"),
         "holder": bindparam("b_holder"),
@@ -165,7 +165,7 @@ def take_lease(
     connection: Connection,
     thread_id: str,
     holder: str,
-    ttl_s: int,
+    ttl_s: float,
     dead: Callable[[Executor], bool] = is_dead,
     *,
     is_locked: bool = False,
@@ -197,7 +197,7 @@ def take_lease(
 
 
 def renew_lease(
-    connection: Connection, thread_id: str, epoch: int, ttl_s: int, *, or_expired: bool = False
+    connection: Connection, thread_id: str, epoch: int, ttl_s: float, *, or_expired: bool = False
 ) -> bool:
     """Lengthen the lease; False when it is another's by now or had already ended.
 

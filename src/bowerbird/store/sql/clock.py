@@ -26,17 +26,17 @@ class DbNow(ColumnElement[str]):
     inherit_cache = False  # `ahead_s` is part of the text, so two of them are not the same
     type = Text()
 
-    def __init__(self, ahead_s: int = 0) -> None:
-        self.ahead_s = int(ahead_s)
+    def __init__(self, ahead_s: float = 0) -> None:
+        self.ahead_s = float(ahead_s)
 
 
 @compiles(DbNow, "sqlite")
 def _on_sqlite(element: DbNow, compiler: SQLCompiler, **_: Any) -> str:
     # SQLite knows milliseconds; the zeros keep the width of the record form.
-    return f"(strftime('%Y-%m-%dT%H:%M:%f', 'now', '{element.ahead_s:+d} seconds') || '000+00:00')"
+    return f"(strftime('%Y-%m-%dT%H:%M:%f', 'now', '{element.ahead_s:+.3f} seconds') || '000+00:00')"
 
 
 @compiles(DbNow, "postgresql")
 def _on_postgresql(element: DbNow, compiler: SQLCompiler, **_: Any) -> str:
-    moment = f"(clock_timestamp() AT TIME ZONE 'UTC' + interval '{element.ahead_s:d} seconds')"
+    moment = f"(clock_timestamp() AT TIME ZONE 'UTC' + interval '{element.ahead_s:.3f} seconds')"
     return f"""(to_char({moment}, 'YYYY-MM-DD"T"HH24:MI:SS.US') || '+00:00')"""
