@@ -114,7 +114,7 @@ def picker(stage: Stage) -> None:
     stage.until("change with /model")
     stage.snap("/model")
     stage.type("/model claude-sonet-4-5")
-    stage.until("did you mean")
+    stage.until("is not known")
     stage.snap("a wrong name")
 
 
