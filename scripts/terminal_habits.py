@@ -4,6 +4,8 @@ Here: the stories and what is typed in them. Not here: the stage (`terminal_stag
 (`terminal_stories.py`), the stories of a conversation as such (`terminal_talks.py`).
 """
 
+import re
+
 from terminal_stage import EDITS, Stage, call, story
 
 REVIEW = """---
@@ -112,7 +114,7 @@ def picker(stage: Stage) -> None:
     stage.until("change with /model")
     stage.snap("/model")
     stage.type("/model claude-sonet-4-5")
-    stage.until("did you mean")
+    stage.until("is not known")
     stage.snap("a wrong name")
 
 
@@ -187,6 +189,21 @@ def exported(stage: Stage) -> None:
     stage.until("--resume=")
     stage.shell("bowerbird export | head -30")
     stage.snap("export as Markdown")
+
+
+@story("notified", rows=16)
+def notified(stage: Stage) -> None:
+    """UI-81: a turn of more than 10 s has ended while the person looks elsewhere; what is sent."""
+    stage.fake.script({"text": "All ten are checked.", "ttft_s": 10.5})
+    sent = stage.home / "sent"
+    stage.chat()
+    stage.tmux("pipe-pane", f"cat > {sent}")
+    stage.type("check the ten files")
+    stage.type("\x1b[O", enter=False)  # as a terminal tells that its window has lost the focus
+    stage.ended("All ten are checked.")
+    told = re.findall(rb"\x1b\](?:9|777);.*?\x1b\\|\x07", sent.read_bytes())
+    stage.snap("after it")
+    stage.captures.append("".join(f"the terminal was sent {each!r}\n" for each in told))
 
 
 @story("search", columns=100)

@@ -232,9 +232,10 @@ def errors(stage: Stage) -> None:
 # ------------------------------------------------------------------------ playing
 
 
-def play(name: str, *, colour: bool) -> str:
+def play(name: str, *, colour: bool, columns: int | None) -> str:
     """Play one story; return its screens."""
     function, size = STORIES[name]
+    size = size | ({"columns": columns} if columns else {})
     with (
         tempfile.TemporaryDirectory(prefix="stories", ignore_cleanup_errors=True) as place,
         FakeModels() as fake,
@@ -252,10 +253,10 @@ def play(name: str, *, colour: bool) -> str:
         return f"════ {name}: {summary}\n\n{shown}"
 
 
-def played(names: list[str], *, colour: bool) -> Iterator[tuple[str, str]]:
+def played(names: list[str], **how: Any) -> Iterator[tuple[str, str]]:
     """Play the stories in turn."""
     for name in names:
-        yield name, play(name, colour=colour)
+        yield name, play(name, **how)
 
 
 def main() -> None:
@@ -263,12 +264,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("names", nargs="*", metavar="STORY", help=f"default: all of {', '.join(STORIES)}")
     parser.add_argument("--colour", action="store_true", help="keep escape sequences of colours")
+    parser.add_argument("--columns", type=int, help="in a window of another width than the story's")
     parser.add_argument("--out", type=Path, help="write NAME.txt there instead of printing")
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in STORIES]
     if unknown:
         parser.error(f"no story is called {', '.join(unknown)}; there are: {', '.join(STORIES)}")
-    for name, shown in played(options.names or list(STORIES), colour=options.colour):
+    for name, shown in played(options.names or list(STORIES), colour=options.colour, columns=options.columns):
         if options.out is None:
             print(shown)
         else:

@@ -58,3 +58,23 @@ def test_the_prompt_hears_of_the_focus_and_takes_its_reports_for_no_text(desk):
         chat.send("\x04")
         chat.wait()
         assert chat.raw.count(b"\x1b[?1004l") == 1
+
+
+@pytest.mark.parametrize(
+    ("last", "told"),
+    [
+        ({"text": "Tidy.", "ttft_s": WATCHED_S + 0.5}, "tidy up: done"),
+        (
+            {"ttft_s": WATCHED_S + 0.5, "tools": [{"name": "bash", "input": {"command": "true"}}]},
+            "the agent asks you something",
+        ),
+    ],
+)
+def test_a_long_turn_s_end_is_told_in_words(here, last, told):
+    """UI-81, UI-84: it said "tidy up: end_turn"."""
+    here.fake.script(last)
+    with here.terminal("--approval", columns=100) as chat:
+        chat.wait_for("lists commands")
+        chat.send("\x1b[Otidy up\r")
+        chat.wait_for("answer>" if "tools" in last else "ctx ·")
+        assert f"777;notify;Bowerbird;{told}\x1b".encode() in chat.raw

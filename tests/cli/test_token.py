@@ -38,6 +38,13 @@ def test_a_token_is_shown_once_listed_without_its_secret_and_revoked(tmp_path: P
     assert json.loads(bowerbird(tmp_path, "list", "--json").stdout)[0]["usable"] is False
 
 
+def test_where_no_token_is_the_database_that_was_looked_into_is_named(tmp_path: Path) -> None:
+    """Faces B12: from elsewhere, "no token" was said of a server that has some."""
+    database = f"{tmp_path}/.bowerbird/data/agent.db"
+    assert f"no token in {database};" in bowerbird(tmp_path, "list").stderr
+    assert database in bowerbird(tmp_path, "revoke", "bob").stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

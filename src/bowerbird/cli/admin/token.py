@@ -50,7 +50,8 @@ def create(shell: Shell, *, name: str, role: str, user: str, expires: str | None
 
 def list_tokens(shell: Shell, *, json: bool) -> int:
     """List all tokens, the oldest first."""
-    rows = _in_store(shell, all_tokens)
+    loaded = shell.load_server(begin=True)
+    rows = _in_store(shell, all_tokens, loaded)
     if json:
         shell.json([_data(row) for row in rows])
         return DONE
@@ -58,24 +59,28 @@ def list_tokens(shell: Shell, *, json: bool) -> int:
     for line in table([[harmless(cell) for cell in row] for row in cells], width=shell.terminal.width):
         shell.terminal.line(line)
     if not rows:
-        shell.terminal.note("no token; make one with: bowerbird token create NAME --role user")
+        shell.terminal.note(
+            f"no token in {shown(loaded)}; make one with: bowerbird token create NAME --role user"
+        )
     return DONE
 
 
 def revoke_token(shell: Shell, *, name: str) -> int:
     """Revoke every usable token of a name, or the one of an id; exit code 1 when there is none."""
-    rows = _in_store(shell, lambda c: revoke(c, name))
+    loaded = shell.load_server(begin=True)
+    rows = _in_store(shell, lambda c: revoke(c, name), loaded)
     if not rows:
         raise CliExit(
             USAGE,
-            f"there is no token {harmless(name)} that could be revoked; `bowerbird token list` has them",
+            f"there is no token {harmless(name)} that could be revoked in {shown(loaded)}; "
+            "`bowerbird token list` has them",
         )
     for row in rows:
         shell.terminal.note(f"{harmless(row.name)} ({row.token_id}) is revoked")
     return DONE
 
 
-def _in_store(shell: Shell, work: "Callable[[Connection], T]", loaded: "Loaded | None" = None) -> T:
+def _in_store(shell: Shell, work: "Callable[[Connection], T]", loaded: "Loaded") -> T:
     """Run `work` in a transaction of the database that `serve` uses here."""
     return in_server_store(shell, lambda connection, _: work(connection), loaded)[1]
 

@@ -24,7 +24,7 @@ from bowerbird.cli.run.sessions import changed_files, show_past, status_line
 from bowerbird.cli.run.slash_lines import Command, Fact, Refused, Said, Slash, read_line
 from bowerbird.cli.run.watching import Watch
 from bowerbird.cli.terminal.drawing import MarkdownPainter
-from bowerbird.cli.terminal.exits import DONE, CliExit, how_it_ended, why_it_ended
+from bowerbird.cli.terminal.exits import DONE, CliExit, ended_as, how_it_ended, why_it_ended
 from bowerbird.cli.terminal.run_options import RunOptions
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.text import cost_line, harmless, one_line, plural, short_path
@@ -319,11 +319,11 @@ class Chat:
         elif why := why_it_ended(turn["stop_reason"]):
             self.screen.line(f"stopped: {why}", "yellow")
         window = int(self.session["context_window"])
-        count = changed_files(self.session)
-        line = cost_line(self.story.usage, context=self.context_tokens, window=window, changed=count)
-        self.screen.line(line, "dim")
+        spent = {"context": self.context_tokens, "window": window, "changed": changed_files(self.session)}
+        self.screen.line(cost_line(self.story.usage, **spent), "dim")
         self.say_changed()
-        self.screen.notifier.tell(f"{self.session['title'] or 'the turn'}: {turn['stop_reason'] or 'failed'}")
+        end = ended_as(turn["stop_reason"], failed=bool(turn["error"]))
+        self.screen.notifier.tell(f"{self.session['title'] or 'the turn'}: {end}")
         self.screen.mode = "feedback" if self._stopping else "idle"
         self._stopping = False
         self.screen.redraw()

@@ -19,7 +19,7 @@ async def answered(chat: "Chat", request: ApprovalRequest) -> Answer | None:
     """Put a question to the person; None when the turn was stopped instead."""
     screen = chat.screen
     screen.set_aside()
-    screen.notifier.tell(f"{request.kind}: the agent asks")
+    screen.notifier.tell("a plan waits for you" if request.kind == "plan" else "the agent asks you something")
     screen.line("")
     if request.kind == "plan":
         screen.line("Plan:", "yellow")

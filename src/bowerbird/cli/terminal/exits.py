@@ -99,6 +99,20 @@ def why_it_ended(stop_reason: str | None) -> str:
     return _ENDS.get(stop_reason, stop_reason)
 
 
+def ended_as(stop_reason: str | None, *, failed: bool) -> str:
+    """Return how a turn ended, for a person who looks elsewhere.
+
+    Example:
+        >>> ended_as("end_turn", failed=False), ended_as("deadline", failed=False)
+        ('done', 'stopped: its time is over')
+    """
+    if failed:
+        return how_it_ended(stop_reason)
+    if why := why_it_ended(stop_reason):
+        return f"stopped: {why}"
+    return {"end_turn": "done", "plan": "a plan waits for you"}.get(stop_reason or "", "stopped")
+
+
 def how_it_ended(stop_reason: str | None) -> str:
     """Return how the error of a turn begins: a limit that is reached is no failure."""
     return "stopped" if stop_reason in _LIMITS else "the turn failed"
