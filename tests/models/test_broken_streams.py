@@ -77,3 +77,6 @@ async def test_a_page_in_place_of_an_answer_names_itself_and_is_not_asked_for_ag
         async with aclosing(open_fake(wire).stream(HELLO)) as events:
             _ = [event async for event in events]
     assert not caught.value.retryable and fake.request_count == 1
+    stream = {"content-type": "text/html; charset=utf-8"}  # what PHP says of everything
+    fake.script({"body": whole_stream(wire, "whole"), "headers": stream})
+    assert (await complete(open_fake(wire), HELLO)).message.text == "whole"

@@ -170,7 +170,7 @@ async def test_an_answer_that_is_no_protocol_is_an_error_with_a_reason(fake, ope
     with pytest.raises(ModelError, match="cannot be read"):
         await complete(open_fake("openai"), HELLO)
     fake.script({"body": "<html>hello</html>", "headers": {"content-type": "text/html"}})
-    with pytest.raises(ModelError, match="final marker"):
+    with pytest.raises(ModelError, match="answers with a page"):
         await complete(open_fake("openai"), HELLO)
 
 

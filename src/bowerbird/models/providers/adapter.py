@@ -194,6 +194,8 @@ class WireModel:
                 for event in fold.finish():
                     yield event
                 if not fold.complete:
+                    if raw.is_page:
+                        raise self._connection.page()
                     cut = self._connection.cut("the stream closed without its final marker")
                     cut.usage = answer.usage(fold.usage)
                     raise cut

@@ -95,8 +95,6 @@ class Connection:
         try:
             if not 200 <= response.status < 300:
                 raise await self._refusal(response, optional)
-            if "html" in response.headers.get("content-type", ""):
-                raise self._page()
             yield RawAnswer(response, clock, self, longest)
         finally:
             response.close()  # one that was read to its end has given its connection back already
@@ -135,7 +133,7 @@ class Connection:
         name = refused_field(error.status, said, optional) if error.kind == "bad_request" else None
         return FieldRefused(error, name) if name else error
 
-    def _page(self) -> ModelError:
+    def page(self) -> ModelError:
         """Return the error of a web page where an answer should be: a sign-in, a proxy, a wrong address."""
         asked = self.endpoint.asked
         text = (
@@ -177,6 +175,7 @@ class RawAnswer:
         self._clock = clock
         self._connection = connection
         self._longest = longest
+        self.is_page = "html" in self._content_type  # until an event shows that it only calls itself one
         self.in_last_event = False  # whether the payload that is read now was ended by nothing but the end
 
     @property
@@ -210,6 +209,7 @@ class RawAnswer:
             async for chunk in chunks:
                 payloads = parser.feed(chunk)
                 if payloads:
+                    self.is_page = False
                     yield payloads
         rest = parser.finish()
         if rest:

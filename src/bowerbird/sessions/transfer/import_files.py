@@ -24,6 +24,7 @@ from bowerbird.store.journal.journal import Record
 CHECKPOINTS = "checkpoints.db"
 MAX_RAW = 10_000
 _SAFE_ID = re.compile(r"[A-Za-z0-9_%@-][A-Za-z0-9._%@-]*")
+_TOO_LARGE = 1 << 31  # for a whole number of every database
 _TASK_WORDS = ("model_tier", "owner", "tz", "catch_up", "notify", "workspace", "last_status")
 _TASK_ID = re.compile(r"[0-9a-f]{8}")
 
@@ -58,7 +59,7 @@ def read_counters(directory: Path, bad: list[Bad], names: list[str]) -> list[Ent
     """Return reset counters by chat."""
     found: list[Entry] = []
     for key, value in _mapping(directory, COUNTERS, bad, names).items():
-        is_number = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 31
+        is_number = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _TOO_LARGE
         if is_number and _is_safe(key):
             found.append(Entry(COUNTERS, key, value))
         else:
@@ -85,7 +86,7 @@ def tasks_in(path: Path, bad: list[Bad]) -> list[Entry]:
     for index, task in enumerate(cast("list[Any]", value)):
         try:
             found.append(Entry(TASKS, str(task["id"]), _task(task)))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             key = str(cast("dict[str, Any]", task).get("id", index)) if isinstance(task, dict) else str(index)
             bad.append(_bad(TASKS, key, f"no task: {type(error).__name__} {error}", task))
     return found
@@ -113,7 +114,10 @@ def _task(raw: dict[str, Any]) -> dict[str, Any]:
         "active": bool(raw.get("active", True)),
     }
     words = {name: str(raw[name]) for name in _TASK_WORDS if raw.get(name)}
-    return task | words | {"paused": bool(raw.get("paused")), "fail_count": int(raw.get("fail_count") or 0)}
+    failures = int(raw.get("fail_count") or 0)
+    if not 0 <= failures < _TOO_LARGE:
+        raise ValueError(f"it cannot have failed {failures} times")
+    return task | words | {"paused": bool(raw.get("paused")), "fail_count": failures}
 
 
 def _text_or_none(value: Any) -> str | None:
@@ -144,6 +148,8 @@ def read_journals(directory: Path, bad: list[Bad], names: list[str]) -> Iterator
                 record = decode(line, Record)
                 if records and record.seq <= records[-1].seq:
                     raise ValueError(f"record {record.seq} comes after {records[-1].seq}")
+                if not (0 < record.seq < _TOO_LARGE and max(record.epoch, record.v) < _TOO_LARGE):
+                    raise ValueError("its numbers cannot be")
             except (msgspec.MsgspecError, ValueError) as error:
                 bad.append(
                     _bad(file, f"{path.stem}:{number}", f"no record: {error}", line.decode(errors="replace"))
@@ -235,6 +241,9 @@ def _json(path: Path, name: str, bad: list[Bad], names: list[str]) -> Any:
     if not path.exists():
         return None
     names.append(name)
+    if not path.is_file():  # the beginning of a pipe would be waited for
+        bad.append(Bad(name, name, "not a file", ""))
+        return None
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -242,7 +251,7 @@ def _json(path: Path, name: str, bad: list[Bad], names: list[str]) -> Any:
         return None
     try:
         return json.loads(raw)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         bad.append(_bad(name, name, f"no JSON: {error}", raw.decode(errors="replace")))
         return None
 
