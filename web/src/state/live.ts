@@ -33,8 +33,8 @@ export interface LiveView {
 
 const HIDDEN_FLUSH_MS = 150;
 /** Drawing may take one part of so many of the time; a slow device draws less often, and keeps up with its person. */
-const SHARE = 5;
-const LONGEST_PAUSE_MS = 400;
+const SHARE = 8;
+const LONGEST_PAUSE_MS = 350;
 /** How long a history that is read back may stay undrawn: nobody reads its beginning while it races by. */
 const CATCH_UP_MS = 1500;
 /** Of a history with more records than this the last `TAIL` come first, the others once those are shown. */
