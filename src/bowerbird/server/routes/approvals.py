@@ -95,7 +95,8 @@ async def _pending(context: ServerContext, caller: Caller, request_id: str) -> t
     known = await context.sessions.lookup.owner_of_answer(request_id)
     if known is not None and caller.owns(known[1]):
         raise AlreadyAnswered("this question was answered before")
-    raise problem("not_found", "no such question waits for an answer")
+    gone = "it may have expired, or its turn was stopped: send the message again"
+    raise problem("not_found", f"no such question waits for an answer; {gone}")
 
 
 @router.get(
