@@ -86,7 +86,7 @@ class FrozenRefs:
         return _packed_heads(root, content.read() if content and content.size <= _MOST_BYTES else b"")
 
     def _put_own(self, path: str, was: _Kept, own: bytes | None) -> None:
-        """Let a packed branch be what the command made of it, in a file that no commit of the user's hides."""
+        """Let a packed branch be what the command made of it, in a file that no user's commit hides."""
         if own is None:
             self._stack.remove(path)
         elif own != was.data:
