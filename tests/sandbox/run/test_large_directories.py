@@ -34,6 +34,7 @@ async def test_what_a_power_cut_leaves_of_a_mount_does_not_hold_the_next_one_up(
     async with bench_of(tmp_path, FILES) as bench:
         assert (await bench.sandbox.run(["sh", "-c", "chmod g+w tree/d1/f1; echo new > made"])).exit_code == 0
         [work] = (tmp_path / "data").glob("branches/*/work")
+        (work / "work").chmod(0o700)  # as the kernel leaves it, nobody but root may look
         assert not (work / "work/incompat").exists(), "an older version mounts these directories, too"
         (work / "work/incompat/volatile").mkdir(parents=True)
         (work / "work/incompat/volatile/dirty").touch()
