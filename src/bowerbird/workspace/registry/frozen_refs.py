@@ -16,7 +16,7 @@ from bowerbird.workspace.history.history import History, set_base_to_view
 from bowerbird.workspace.marks.git_elsewhere import Elsewhere
 from bowerbird.workspace.marks.names import folded_parts
 from bowerbird.workspace.tree import presence
-from bowerbird.workspace.tree.changes import Change, stored_side
+from bowerbird.workspace.tree.changes import Change, side_of, stored_side
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.nodes import Entry
 from bowerbird.workspace.tree.real_directory import Beneath
@@ -65,13 +65,32 @@ class FrozenRefs:
         for root in sorted(roots):
             now = dict(self._read(self._refs(root), _MOST_BYTES))
             now |= {path: was for path, was in self._before.items() if path.startswith(f"{root}/")}
-            for path, was in {**_unpacked(root, now), **now}.items():
+            unpacked, own = _unpacked(root, now), self._own_heads(root)
+            for path, was in {**unpacked, **now}.items():
                 if self._stack.touched(path) is None:
                     self._stack.put_file(path, was.data, was.mode, mtime_ns=was.mtime_ns)
                     set_base_to_view(self._stack, path)
                     kept = True
+                    if own is not None and path in unpacked and path not in now:
+                        self._put_own(path, was, own.get(path))
             self._done.add(root)
         return kept
+
+    def _own_heads(self, root: str) -> dict[str, bytes] | None:
+        """Return the packed branches that a command left, None where it left the packed refs alone."""
+        path = f"{root}/packed-refs"
+        if self._stack.touched(path) is None:
+            return None
+        side = side_of(self._stack.view, path, self._stack.lookup(path))
+        content = side.content if side is not None else None
+        return _packed_heads(root, content.read() if content and content.size <= _MOST_BYTES else b"")
+
+    def _put_own(self, path: str, was: _Kept, own: bytes | None) -> None:
+        """Let a packed branch be what the command made of it, in a file that no user's commit hides."""
+        if own is None:
+            self._stack.remove(path)
+        elif own != was.data:
+            self._stack.put_file(path, own, was.mode)
 
     def forget(self) -> None:
         """Look again: what was kept may have been taken back."""
