@@ -86,7 +86,9 @@ class Frames:
         return AssistantStep(message, frame.stop_reason, "", Usage())
 
     def error(self, frame: wire.Error) -> Notice | None:
-        """Why a turn fails: its end comes next. Others are said at once."""
+        """Why a turn fails: its end comes next. Others are said at once, the connection's not."""
+        if frame.code in ("shutting_down", "too_slow"):
+            return None
         if frame.turn_id is None or isinstance(frame.subagent_id, str):
             return Notice("error", frame.message)
         self._error = RunError(frame.code, frame.message, retryable=frame.retryable)
