@@ -68,6 +68,12 @@ class Frames:
             return MessageRestart(frame.message_id, "while nobody was connected")
         return TextLive(frame.content, frame.message_id, frame.offset)
 
+    def lost(self) -> list[MessageRestart]:
+        """The connection is: what was begun is sent whole again, or by a server that begins it anew."""
+        begun = list(self._texts)
+        self._texts.clear()
+        return [MessageRestart(message_id, "the connection was lost") for message_id in begun]
+
     def restart(self, frame: wire.MessageRestart) -> MessageRestart:
         """A message begins again: what came of it is void."""
         self._texts.pop(frame.message_id, None)

@@ -220,11 +220,14 @@ class ServerClient(ServerRest):
         from bowerbird.cli.client.frames import Frames
         from bowerbird.cli.client.socket import frames
 
-        events = Frames()
+        events, turn_id = Frames(), ""
         async for text, frame in frames(self._requests, thread_id, after, say or (lambda _: None)):
             if frame is None:
-                yield News(None)
+                for begun in events.lost():
+                    yield News(Published(thread_id, turn_id, None, begun), is_lost=bool(text))
+                yield News(None, is_lost=bool(text))
                 continue
+            turn_id = frame.turn_id or turn_id
             todos = frame.todos if isinstance(frame, wire.TodoUpdate) else None
             event = events.event(frame)
             published = None

@@ -51,6 +51,7 @@ class Watch:
         self._kept: deque[News] = deque()
         self._is_there = not client.is_server
         self._is_answered = False
+        self._is_lost = False
 
     async def begin(self) -> None:
         """Subscribe now: events from here on are kept until they are asked for."""
@@ -71,6 +72,8 @@ class Watch:
         self._is_answered = False
         while True:
             news = await self._one()
+            if news is None and self._is_lost:
+                continue  # what the turn said meanwhile comes with the connection
             if news is None:
                 turn = await self._turn(turn_id)
                 if self._has_ended(turn) and not self._is_asking(turn):
@@ -171,6 +174,7 @@ class Watch:
             return None
         finished, self._next = self._next, None
         news = finished.result()
+        self._is_lost = news.is_lost
         await self.begin()
         return news
 
