@@ -28,7 +28,7 @@ from bowerbird.core.events import (
 from bowerbird.core.messages import Message, TextBlock, ToolUseBlock, user_text
 from bowerbird.core.pieces import Pieces
 from bowerbird.core.usage import Usage
-from bowerbird.sessions.live.hub import SessionEvent, TurnMark
+from bowerbird.sessions.live.hub import Published, SessionEvent, TurnMark
 
 
 class Frames:
@@ -42,10 +42,12 @@ class Frames:
         self._texts: dict[str, Pieces] = {}
         self._calls: list[ToolUseBlock] = []
         self._error: RunError | None = None
+        self._turn_id = ""
         self.usage: dict[str, Any] = {}
 
     def event(self, frame: wire.ServerFrame) -> SessionEvent | None:
         """Return what a frame says as an event, None for one that is none (`NOT_SHOWN`, lists of tasks)."""
+        self._turn_id = frame.turn_id or self._turn_id
         make = MAKERS.get(type(frame))
         if make is not None:
             return make(self, frame)
@@ -68,11 +70,12 @@ class Frames:
             return MessageRestart(frame.message_id, "while nobody was connected")
         return TextLive(frame.content, frame.message_id, frame.offset)
 
-    def lost(self) -> list[MessageRestart]:
-        """The connection is: what was begun is sent whole again, or by a server that begins it anew."""
+    def begun_anew(self, thread_id: str) -> list[Published]:
+        """A connection is lost: what was begun is sent whole again, or by a server that begins it anew."""
         begun = list(self._texts)
         self._texts.clear()
-        return [MessageRestart(message_id, "the connection was lost") for message_id in begun]
+        why = "the connection was lost"
+        return [Published(thread_id, self._turn_id, None, MessageRestart(each, why)) for each in begun]
 
     def restart(self, frame: wire.MessageRestart) -> MessageRestart:
         """A message begins again: what came of it is void."""

@@ -220,19 +220,15 @@ class ServerClient(ServerRest):
         from bowerbird.cli.client.frames import Frames
         from bowerbird.cli.client.socket import frames
 
-        events, turn_id = Frames(), ""
+        events = Frames()
         async for text, frame in frames(self._requests, thread_id, after, say or (lambda _: None)):
             if frame is None:
-                for begun in events.lost():
-                    yield News(Published(thread_id, turn_id, None, begun), is_lost=bool(text))
-                yield News(None, is_lost=bool(text))
+                for begun in (*events.begun_anew(thread_id), None):
+                    yield News(begun, is_lost=bool(text))
                 continue
-            turn_id = frame.turn_id or turn_id
             todos = frame.todos if isinstance(frame, wire.TodoUpdate) else None
             event = events.event(frame)
-            published = None
-            if event is not None:
-                published = Published(thread_id, frame.turn_id, None, event)
+            published = None if event is None else Published(thread_id, frame.turn_id, None, event)
             usage = events.usage if isinstance(event, TurnMark) and event.has_stopped else None
             said = lines and not isinstance(frame, _OF_THE_CONNECTION)
             yield News(published, [text] if said else (), todos, usage)
