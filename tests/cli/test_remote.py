@@ -5,9 +5,11 @@ import json
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,8 @@ from support.desk import Desk
 from support.patience import HANG_S
 from support.servers import free_port
 from support.terminals import Terminal
+
+from bowerbird.cli.run.watching import LOOK_AGAIN_S
 
 
 def serve(here: Desk, port: int) -> "subprocess.Popen[bytes]":
@@ -163,6 +167,62 @@ def test_a_tail_outlives_a_restart_of_its_server(here):
         follower.wait_for("afterwards")
     process.terminate()
     process.wait(HANG_S)
+
+
+class _NoBackend(BaseHTTPRequestHandler):
+    """A reverse proxy whose server is not there."""
+
+    def do_GET(self) -> None:
+        body = b"<html><h1>502 Bad Gateway</h1></html>"
+        self.send_response(502)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as the library calls it
+        pass
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("proxied", [False, True])
+def test_a_chat_goes_on_after_a_restart_of_its_server(here, how, proxied):
+    """UI-46, UI-85: it said "Refused: … is not a Bowerbird server" and never showed the answer."""
+    here.fake.script({"text": "one two three", "deltas": 3, "hang_after": 2}, {"text": "afterwards"})
+    port = free_port()
+    process = serve(here, port)
+    away = Away(here, port, "")
+    with Terminal([], cwd=away.home, environment=away.environment) as chat:
+        chat.wait_for("new session")
+        chat.send("count\r")
+        chat.wait_for("one")
+        process.send_signal(how)
+        chat.wait_for("waiting for the server")
+        process.wait(HANG_S)
+        if proxied:
+            with ThreadingHTTPServer(("127.0.0.1", port), _NoBackend) as proxy:
+                threading.Thread(target=proxy.serve_forever, daemon=True).start()
+                time.sleep(LOOK_AGAIN_S + 1)
+                proxy.shutdown()
+        else:
+            time.sleep(LOOK_AGAIN_S + 1)
+        process = serve(here, port)
+        chat.wait_for("afterwards")
+        chat.wait_for("ctx ·")
+        assert "Refused" not in chat.text and "cursor" not in chat.text
+        chat.send("\x04")
+        chat.wait()
+    process.terminate()
+    process.wait(HANG_S)
+
+
+def test_a_proxy_without_its_server_is_named(here):
+    with ThreadingHTTPServer(("127.0.0.1", 0), _NoBackend) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        code, _, err = here.run(
+            "sessions", env={**here.environment, "BOWERBIRD_URL": f"http://127.0.0.1:{proxy.server_port}"}
+        )
+        proxy.shutdown()
+    assert code == 1 and "answered 502: the server behind this address is not there" in err
 
 
 def test_what_would_ask_somebody_is_denied_where_nobody_sits(away, models, written):

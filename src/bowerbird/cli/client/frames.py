@@ -28,7 +28,7 @@ from bowerbird.core.events import (
 from bowerbird.core.messages import Message, TextBlock, ToolUseBlock, user_text
 from bowerbird.core.pieces import Pieces
 from bowerbird.core.usage import Usage
-from bowerbird.sessions.live.hub import SessionEvent, TurnMark
+from bowerbird.sessions.live.hub import Published, SessionEvent, TurnMark
 
 
 class Frames:
@@ -42,10 +42,12 @@ class Frames:
         self._texts: dict[str, Pieces] = {}
         self._calls: list[ToolUseBlock] = []
         self._error: RunError | None = None
+        self._turn_id = ""
         self.usage: dict[str, Any] = {}
 
     def event(self, frame: wire.ServerFrame) -> SessionEvent | None:
         """Return what a frame says as an event, None for one that is none (`NOT_SHOWN`, lists of tasks)."""
+        self._turn_id = frame.turn_id or self._turn_id
         make = MAKERS.get(type(frame))
         if make is not None:
             return make(self, frame)
@@ -68,6 +70,13 @@ class Frames:
             return MessageRestart(frame.message_id, "while nobody was connected")
         return TextLive(frame.content, frame.message_id, frame.offset)
 
+    def begun_anew(self, thread_id: str) -> list[Published]:
+        """A connection is lost: what was begun is sent whole again, or by a server that begins it anew."""
+        begun = list(self._texts)
+        self._texts.clear()
+        why = "the connection was lost"
+        return [Published(thread_id, self._turn_id, None, MessageRestart(each, why)) for each in begun]
+
     def restart(self, frame: wire.MessageRestart) -> MessageRestart:
         """A message begins again: what came of it is void."""
         self._texts.pop(frame.message_id, None)
@@ -86,7 +95,9 @@ class Frames:
         return AssistantStep(message, frame.stop_reason, "", Usage())
 
     def error(self, frame: wire.Error) -> Notice | None:
-        """Why a turn fails: its end comes next. Others are said at once."""
+        """Why a turn fails: its end comes next. Others are said at once, the connection's not."""
+        if frame.code in ("shutting_down", "too_slow"):
+            return None
         if frame.turn_id is None or isinstance(frame.subagent_id, str):
             return Notice("error", frame.message)
         self._error = RunError(frame.code, frame.message, retryable=frame.retryable)

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from bowerbird.cli.terminal.exits import CONFIG, FAILED, PARTLY, USAGE, CliExit, NothingToLand, Refused
+from bowerbird.cli.terminal.exits import (
+    CONFIG,
+    FAILED,
+    PARTLY,
+    USAGE,
+    CliExit,
+    NothingToLand,
+    Refused,
+    ServerAway,
+)
 from bowerbird.cli.terminal.text import harmless, one_line
 from bowerbird.core.errors import AlreadyAnswered, BowerbirdError, LandingRefused, SessionError, TurnRunning
 from bowerbird.core.forms import decode
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
     from bowerbird.cli.terminal.shell import Shell
 
 TIMEOUT_S = 120.0
+_FROM_A_PROXY = (502, 503, 504)
 _WORD = re.compile(r"\bconversation\b")
 """What a session is called on the wire."""
 _SESSION_ERRORS: Mapping[str, type[SessionError]] = {
@@ -160,10 +170,10 @@ class Requests:
             raise self._refusal(response.status, raw)
         return raw
 
-    def gone(self, error: Exception) -> Refused:
+    def gone(self, error: Exception) -> ServerAway:
         """Return what is said when nobody answers."""
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        return Refused(
+        return ServerAway(
             f"no server answers at {harmless(self.address.url)}: {one_line(why, 200)}. "
             "Start one with `bowerbird serve`, or name another with --server or BOWERBIRD_URL",
             FAILED,
@@ -175,6 +185,10 @@ class Requests:
             detail, code = data.get("detail"), str(data.get("code", ""))
         except (msgspec.DecodeError, AttributeError):
             url = harmless(self.address.url)
+            if status in _FROM_A_PROXY:
+                return ServerAway(
+                    f"{url} answered {status}: the server behind this address is not there", FAILED
+                )
             return Refused(f"{url} is not a Bowerbird server: it answered {status}", FAILED)
         about = ""
         if isinstance(detail, list):

@@ -31,12 +31,14 @@ class News(msgspec.Struct, frozen=True):
         lines: the frames of the wire that say it, for `--json`; empty unless they were asked for.
         todos: the list of tasks as it is now, where a frame of its own says it.
         usage: of the turn that ended, where a frame says it.
+        is_lost: the connection to the server is, until the next news.
     """
 
     published: "Published | None"
     lines: Sequence[str] = ()
     todos: "Sequence[Mapping[str, Any]] | None" = None
     usage: "Mapping[str, Any] | None" = None
+    is_lost: bool = False
 
 
 class Client(Protocol):

@@ -223,13 +223,12 @@ class ServerClient(ServerRest):
         events = Frames()
         async for text, frame in frames(self._requests, thread_id, after, say or (lambda _: None)):
             if frame is None:
-                yield News(None)
+                for begun in (*events.begun_anew(thread_id), None):
+                    yield News(begun, is_lost=bool(text))
                 continue
             todos = frame.todos if isinstance(frame, wire.TodoUpdate) else None
             event = events.event(frame)
-            published = None
-            if event is not None:
-                published = Published(thread_id, frame.turn_id, None, event)
+            published = None if event is None else Published(thread_id, frame.turn_id, None, event)
             usage = events.usage if isinstance(event, TurnMark) and event.has_stopped else None
             said = lines and not isinstance(frame, _OF_THE_CONNECTION)
             yield News(published, [text] if said else (), todos, usage)

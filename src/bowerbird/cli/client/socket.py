@@ -18,6 +18,7 @@ UNKNOWN = 4004
 TOO_SLOW = 4008
 LONGEST_PAUSE_S = 5.0
 PING_S = 20.0
+LOST = "the connection is lost; waiting for the server"
 
 
 async def frames(
@@ -25,8 +26,8 @@ async def frames(
 ) -> AsyncGenerator[tuple[str, wire.ServerFrame | None]]:
     """Yield a conversation's frames after a cursor, as text and as values; a restart is waited for.
 
-    The first one is empty: the connection is there. Where the journal has nothing after the cursor, what is
-    sent from then on is seen live.
+    What has no frame is about the connection: with a text it is lost, without one it is there. Where the
+    journal has nothing after the cursor, what is sent from then on is seen live.
 
     Args:
         say: told when the connection is lost and when it is back.
@@ -50,15 +51,15 @@ async def frames(
                     if isinstance(frame, wire.Hello):
                         if was_there:
                             say("connected again")
-                        else:
-                            yield "", None
                         was_there = True
+                        yield "", None
                     cursor = max(cursor, frame.cursor)
                     yield str(message.data), frame
                 code, reason = socket.close_code or 0, message.extra
             if 4000 <= code < 4100 and code != TOO_SLOW:
                 raise Refused(f"the server ends this: {reason}", USAGE if code == UNKNOWN else FAILED)
-            say("the connection is lost; waiting for the server")
+            say(LOST)
+            yield LOST, None
         except (OSError, ClientError) as error:
             if not was_there:
                 raise requests.gone(error) from None

@@ -24,6 +24,7 @@ from bowerbird.cli.run.sessions import changed_files, show_past, status_line
 from bowerbird.cli.run.slash_lines import Command, Fact, Refused, Said, Slash, read_line
 from bowerbird.cli.run.watching import Watch
 from bowerbird.cli.terminal.drawing import MarkdownPainter
+from bowerbird.cli.terminal.error_text import sentence
 from bowerbird.cli.terminal.exits import DONE, CliExit, ended_as, how_it_ended, why_it_ended
 from bowerbird.cli.terminal.run_options import RunOptions
 from bowerbird.cli.terminal.shell import Shell
@@ -319,13 +320,12 @@ class Chat:
         elif why := why_it_ended(turn["stop_reason"]):
             self.screen.line(f"stopped: {why}", "yellow")
         window = int(self.session["context_window"])
-        spent = {"context": self.context_tokens, "window": window, "changed": changed_files(self.session)}
-        self.screen.line(cost_line(self.story.usage, **spent), "dim")
+        seen = {"context": self.context_tokens, "window": window, "changed": changed_files(self.session)}
+        self.screen.line(cost_line(self.story.usage, **seen), "dim")
         self.say_changed()
-        end = ended_as(turn["stop_reason"], failed=bool(turn["error"]))
-        self.screen.notifier.tell(f"{self.session['title'] or 'the turn'}: {end}")
-        self.screen.mode = "feedback" if self._stopping else "idle"
-        self._stopping = False
+        told = self.session["title"] or "the turn", ended_as(turn["stop_reason"], failed=bool(turn["error"]))
+        self.screen.notifier.tell(": ".join(told))
+        self.screen.mode, self._stopping = "feedback" if self._stopping else "idle", False
         self.screen.redraw()
 
     def say_changed(self) -> None:
@@ -334,8 +334,8 @@ class Chat:
             self.screen.line(f"{plural(count, 'file')} changed: /diff · /land · /discard")
 
     def _worker_ended(self, worker: "asyncio.Task[None]") -> None:
-        if not worker.cancelled() and worker.exception() is not None:
-            self.screen.line(f"{type(worker.exception()).__name__}: {worker.exception()}", "red")
+        if not worker.cancelled() and (error := worker.exception()) is not None:
+            self.screen.line(sentence(error), "red")
             self.screen.mode = "idle"
 
     async def refresh(self) -> None:

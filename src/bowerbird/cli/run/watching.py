@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
 from bowerbird.cli.client.protocol import Client, News, Row
+from bowerbird.cli.terminal.exits import ServerAway
 from bowerbird.cli.turn.answer import Answer
 from bowerbird.core.errors import AlreadyAnswered, NoPendingRequest
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest
@@ -50,6 +51,7 @@ class Watch:
         self._kept: deque[News] = deque()
         self._is_there = not client.is_server
         self._is_answered = False
+        self._is_lost = False
 
     async def begin(self) -> None:
         """Subscribe now: events from here on are kept until they are asked for."""
@@ -70,14 +72,16 @@ class Watch:
         self._is_answered = False
         while True:
             news = await self._one()
+            if news is None and self._is_lost:
+                continue  # what the turn said meanwhile comes with the connection
             if news is None:
-                turn = await self._client.turn(self._thread_id, turn_id)
+                turn = await self._turn(turn_id)
                 if self._has_ended(turn) and not self._is_asking(turn):
                     return turn
                 continue
             another = self._begun(news)
             if another is not None and another != turn_id:
-                turn = await self._client.turn(self._thread_id, turn_id)
+                turn = await self._turn(turn_id)
                 if turn["state"] not in _UNFINISHED and await self._comes_after(another, turn):
                     self._kept.appendleft(news)  # the end of a plan's turn is not told a second time
                     return turn
@@ -92,7 +96,7 @@ class Watch:
                 if published.turn_id == turn_id or is_below:
                     await self._answer(event, ask)
             elif published.turn_id == turn_id and isinstance(event, TurnMark) and event.has_stopped:
-                turn = await self._client.turn(self._thread_id, turn_id)
+                turn = await self._turn(turn_id)
                 if event.stop_reason is not None and self._has_ended(turn):
                     return turn  # else it waited for an answer that has come already
 
@@ -103,6 +107,14 @@ class Watch:
         if turn["stop_reason"] != "plan":
             later = [t for t in later if t["state"] in _UNFINISHED]
         return str(later[0]["turn_id"]) if later else None
+
+    async def _turn(self, turn_id: str) -> Row:
+        """Return how a turn stands; a server that restarts is waited for, as its events are."""
+        while True:
+            try:
+                return await self._client.turn(self._thread_id, turn_id)
+            except ServerAway:
+                await asyncio.sleep(LOOK_AGAIN_S)
 
     def _has_ended(self, turn: Row) -> bool:
         """Whether nothing more comes of a turn; one whose question has its answer goes on in a moment."""
@@ -119,7 +131,7 @@ class Watch:
 
     async def _comes_after(self, turn_id: str, turn: Row) -> bool:
         """Whether a turn is later than `turn`; of the plan before it, news may come last."""
-        return int((await self._client.turn(self._thread_id, turn_id))["n"]) > int(turn["n"])
+        return int((await self._turn(turn_id))["n"]) > int(turn["n"])
 
     @staticmethod
     def _is_asking(turn: Row) -> bool:
@@ -162,6 +174,7 @@ class Watch:
             return None
         finished, self._next = self._next, None
         news = finished.result()
+        self._is_lost = news.is_lost
         await self.begin()
         return news
 

@@ -59,6 +59,10 @@ class Refused(BowerbirdError):
         self.exit_code = exit_code
 
 
+class ServerAway(Refused):
+    """A server does not answer now; one that restarts will."""
+
+
 class NothingToLand(Refused):
     """A server has nothing to land, which is an answer, as it is without a server."""
 
