@@ -7,6 +7,7 @@ Here: finding it, without running git. Not here: what branches are shown of it (
 """
 
 import os
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -65,22 +66,28 @@ def submodules_elsewhere(where: Elsewhere, workspace: Path, kept: Path) -> tuple
     todo = [where.git_dir / _MODULES]
     while todo and len(found) < _MOST_SUBMODULES:
         here = todo.pop()
-        if here.is_symlink() or not here.is_dir():
-            continue
-        if not (here / "HEAD").is_file():  # names of submodules may have slashes
-            todo += here.iterdir()
-            continue
-        todo.append(here / _MODULES)
-        files = core_worktree(here)
-        if files is None or files == workspace or not files.is_relative_to(workspace):
-            continue
-        if pointer(files / ".git", "gitdir: ") != here.resolve():
-            continue
-        root = f"{ROOT}/{here.relative_to(where.git_dir).as_posix()}"
-        place = f"/{files.relative_to(workspace).as_posix()}"
-        one = _usable(Elsewhere(here, here, files, root=root, place=place), kept)
-        found += [one] if isinstance(one, Elsewhere) else []
+        with suppress(OSError):  # one that may not be looked into is shown by nobody
+            if here.is_symlink() or not here.is_dir():
+                continue
+            if not (here / "HEAD").is_file():  # names of submodules may have slashes
+                todo += here.iterdir()
+                continue
+            todo.append(here / _MODULES)
+            one = _submodule(where, here, workspace, kept)
+            found += [one] if one is not None else []
     return tuple(sorted(found, key=lambda each: each.root))
+
+
+def _submodule(where: Elsewhere, here: Path, workspace: Path, kept: Path) -> Elsewhere | None:
+    files = core_worktree(here)
+    if files is None or files == workspace or not files.is_relative_to(workspace):
+        return None
+    if pointer(files / ".git", "gitdir: ") != here.resolve():
+        return None
+    root = f"{ROOT}/{here.relative_to(where.git_dir).as_posix()}"
+    place = f"/{files.relative_to(workspace).as_posix()}"
+    one = _usable(Elsewhere(here, here, files, root=root, place=place), kept)
+    return one if isinstance(one, Elsewhere) else None
 
 
 class _Unrelated(str):
