@@ -80,7 +80,7 @@ def renaming_step(situation: Situation) -> tuple[str, dict[str, Any]] | str | No
     """Return the tool and the arguments of the next call of a renaming, or what is said at its end.
 
     None where it is no renaming, or one that is better done the common way: nothing was found, too much, or a
-    file is longer than one reading.
+    file is longer than one reading. What was begun and cannot be finished is said to be so.
     """
     wanted = renaming_in(situation.task)
     if wanted is None or any(done.failed for done in situation.calls):
@@ -93,7 +93,7 @@ def renaming_step(situation: Situation) -> tuple[str, dict[str, Any]] | str | No
     # What was just read is not asked for again: the search may be gone that led to it.
     paths = list(dict.fromkeys((*reads, *(_files(found, wanted) if found else ()))))
     if len(situation.calls) > _MOST_CALLS or len(paths) > MOST_FILES:
-        return None
+        return _unfinished(wanted, edited)
     for path in paths:
         if path in edited:
             continue
@@ -106,11 +106,19 @@ def renaming_step(situation: Situation) -> tuple[str, dict[str, Any]] | str | No
         whole = Rewrite(situation.task, path, (), lines, ())
         edit = edit_of(whole, new)
         if reads[path].next_offset is not None or edit is None or parse_fault(whole, new) is not None:
-            return None
+            return _unfinished(wanted, edited)
         return "edit_file", edit
     if found is None:
         return "search_files", {"pattern": rf"\b{wanted.old}\b", "case_sensitive": True, "limit": 200}
-    return f"I renamed `{wanted.old}` to `{wanted.new}` in {_listed(edited)}." if edited else None
+    return f"{_renamed(wanted, edited)}." if edited else None
+
+
+def _unfinished(wanted: Renaming, edited: Sequence[str]) -> str | None:
+    return f"{_renamed(wanted, edited)} only; other files still hold the old name." if edited else None
+
+
+def _renamed(wanted: Renaming, edited: Sequence[str]) -> str:
+    return f"I renamed `{wanted.old}` to `{wanted.new}` in {_listed(edited)}"
 
 
 def _files(searched: Done, wanted: Renaming) -> Iterator[str]:

@@ -140,12 +140,13 @@ def overlay_mount(lower: "list[str]", upper: str, work: str) -> int:
 def _forget_volatile(work: str) -> None:
     """Remove the kernel's note that an overlay was volatile: it refuses to mount these directories again.
 
-    It fears a power cut, after which we can only show what is there, as with every other file.
+    It fears a power cut, after which we can only show what is there, as with every other file. A note that
+    cannot be removed is the kernel's to name, at the next mount.
     """
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(OSError):
         os.unlink(f"{work}/work/incompat/volatile/dirty")
     for name in ("incompat/volatile", "incompat"):
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             os.rmdir(f"{work}/work/{name}")
 
 
