@@ -91,6 +91,12 @@ def test_other_renamings_go_the_common_way(task: str):
     assert renaming_in(task) is None
 
 
+def test_a_renaming_that_cannot_be_finished_says_so():
+    files, said = walked("Rename the function full to if", {"a.sh": "full", "b.py": "full = 1"})
+    assert files == {"a.sh": "if", "b.py": "full = 1"}
+    assert said == Say("I renamed `full` to `if` in a.sh only; other files still hold the old name.")
+
+
 def test_long_texts_of_python_stay():
     old = ["def full():", '    """Says whether', "    full or not.", '    """', "    return full"]
     assert Renaming("full", "whole").lines(old) == ["def whole():", *old[1:4], "    return whole"]
