@@ -10,7 +10,7 @@ from bowerbird.agent.context.compaction import SummaryPlan, summary_text
 from bowerbird.core.messages import user_text
 from bowerbird.models.local.changing import Call
 from bowerbird.models.local.choices import next_steps
-from bowerbird.models.local.looking import LOOK_LINES, first_look
+from bowerbird.models.local.looking import LOOK_LINES, SECOND_LINES, first_look
 from bowerbird.models.local.situation import read_situation
 
 OFFERED = frozenset(tool.name for tool in SPECS)
@@ -53,16 +53,47 @@ def test_the_file_with_the_line_that_holds_the_question_is_read():
 
 
 @pytest.mark.parametrize(
-    "rows",
+    ("task", "rows", "path"),
     [
-        (),
-        (("shop/order.py", 3, "BULK = 1"),),
-        (("shop/order.py", 3, "bulk_discount = 1"), ("shop/tax.py", 9, "bulk_discount = 2")),
+        ("How large is the bulk discount?", [("shop/tax.py", 9, "BULK_DISCOUNT = 2"), ("README.md", 3, "BULK")], "shop/tax.py"),
+        ("How does the bulk get a tax?", [("README.md", n, "bulk") for n in range(1, 9)] + [("shop/tax.py", 3, "TAX = 1")], "shop/tax.py"),
+        ("What is Ben's bulk order?", [("README.md", 3, "bulk orders"), ("shop/tax.py", 8, "OWNER = 'Ben'")], "shop/tax.py"),
+        ("In which file is bulkRate?", [("README.md", 3, "rates"), ("shop/tax.py", 8, "def bulkRate(x):")], "shop/tax.py"),
+        ("How many orders did Ben bulk together?", [("shop/order.py", 1, "orders together"), ("data/rows.csv", 2, "Ben,bulk")], "data/rows.csv"),
     ],
-    ids=["nothing", "one word", "two files"],
-)
+    ids=["most words", "rare words", "names count twice", "names of code", "data is computed from"],
+)  # fmt: skip
+def test_the_file_that_holds_the_most_of_the_question_is_read(
+    task: str, rows: list[tuple[str, int, str]], path: str
+):
+    """Of several, the model of this size chose by what it saw first, or by a note that said nothing."""
+    call = look(task, *found(*rows))
+    assert call is not None and (call.tool, call.input["path"]) == ("read_file", path)
+
+
+def test_a_second_file_that_holds_much_alike_is_read_too():
+    rows = ("shop/order.py", 3, "bulk_discount = 1"), ("shop/tax.py", 300, "bulk_discount = 2")
+    first = called("read_file", {"path": "shop/order.py"}, "bulk_discount = 1")
+    call = look("How large is the bulk discount?", *found(*rows), *first)
+    assert call is not None and call.input["path"] == "shop/tax.py"
+    assert (
+        call.input["offset"]
+        <= 300
+        < call.input["offset"] + SECOND_LINES
+        == call.input["offset"] + call.input["limit"]
+    )
+    assert look("How large is the bulk discount?", *found(rows[0], ("README.md", 1, "bulk")), *first) is None
+    then = called("read_file", {"path": "shop/tax.py"}, "bulk_discount = 2")
+    assert look("How large is the bulk discount?", *found(*rows), *first, *then) is None
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [(), (("shop/order.py", 3, "LARGE = 1"),), (("data/rows.csv", 3, "pay,child"), ("shop/tax.py", 9, "a child has to pay 5"))],
+    ids=["nothing", "what says little", "data or text"],
+)  # fmt: skip
 def test_where_it_is_not_clear_the_model_chooses(rows: tuple[tuple[str, int, str], ...]):
-    assert look("How large is the bulk discount?", *found(*rows)) is None
+    assert look("How much does a child pay?", *found(*rows)) is None
 
 
 @pytest.mark.parametrize(
@@ -80,6 +111,23 @@ def test_what_is_computed_from_data_is_computed_by_code(task: str, computed: boo
     ran = called("run_python_code", {"code": "print(9)"}, "9")
     steps = next_steps(read_situation(asked(*read_rows(), *ran, task=task, system=FILES)), SPECS)
     assert "final_answer" in steps.tools
+
+
+@pytest.mark.parametrize(
+    ("task", "computed"),
+    [
+        ("What does one pay for 130 minutes?", True),
+        ("How much is due for 130 minutes?", True),
+        ("Which prices are there beside 130?", False),
+        ("What does one pay from 20 minutes on?", False),
+    ],
+)
+def test_what_follows_from_a_number_of_the_question_is_computed(task: str, computed: bool):
+    """The model of this size says the rule where a price is asked for, or a number that stands near."""
+    text = "FREE_MINUTES = 20\nPER_HOUR = 180\nMOST = 1500\n"
+    read = called("read_file", {"path": "shop/tax.py"}, text, data={"content": text, "next_offset": None})
+    steps = next_steps(read_situation(asked(*read, task=task, system=FILES)), SPECS)
+    assert (steps.tools == ("run_python_code",)) is computed
 
 
 def test_a_summary_is_not_taken_for_the_task():

@@ -52,6 +52,9 @@ _SUMMED = re.compile(
     r"\b(?:total|sum|average|mean|median|in all|altogether|together|combined|how (?:many|much) of the)\b",
     re.IGNORECASE,
 )
+_PRICED = re.compile(
+    r"\b(?:pay|pays|paid|cost|costs|price|worth|due|owes?|charged?|how long)\b", re.IGNORECASE
+)
 _FEW_NUMBERS = 3
 _PATH_SIGNS = "A-Za-z0-9_./-"
 _EDIT_LINES = 400
@@ -124,7 +127,8 @@ def _owed_by_hand(situation: Situation, options: Sequence[Option]) -> list[Optio
 def _owed_by_code(situation: Situation, options: Sequence[Option]) -> list[Option]:
     """Return the writing of code once a file is in sight of which something is to be computed.
 
-    Of a file of data that is all that is counted or compared; of any other with several numbers, their sum.
+    Of a file of data that is all that is counted or compared; of any other with several numbers, their sum,
+    and what follows from a number of the question that no file has: what 130 minutes cost, say.
     """
     last, coded = situation.last, any(done.call.name in _CODE for done in situation.calls)
     if last is None or last.failed or last.call.name != "read_file" or coded:
@@ -134,9 +138,23 @@ def _owed_by_code(situation: Situation, options: Sequence[Option]) -> list[Optio
         known is not None and sum(bool(_NUMBER.search(line)) for line in known.lines) >= _FEW_NUMBERS
     )
     computed = _COMPUTED if is_data(last.path) else _SUMMED if has_numbers else None
-    if computed is None or not computed.search(situation.task):
+    if not (computed and computed.search(situation.task)) and not (has_numbers and _is_a_case(situation)):
         return []
     return [option for option in options if option.tool == "run_python_code"]
+
+
+def _is_a_case(situation: Situation) -> bool:
+    """Whether a question gives a number that no file has, and asks what follows from it."""
+    task = situation.task
+    if not (_COMPUTED.search(task) or _PRICED.search(task)):
+        return False
+    seen = {number for known in situation.known.values() for number in _NUMBER.findall(known.text)}
+    return any(number not in seen for number in _NUMBER.findall(task))
+
+
+def is_computed(task: str) -> bool:
+    """Whether a question asks for what is counted, summed or compared."""
+    return _COMPUTED.search(task) is not None
 
 
 def _saw_some_data(situation: Situation) -> bool:

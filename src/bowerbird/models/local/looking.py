@@ -7,10 +7,13 @@ A step that the model chooses costs it seconds, and its first ones were mostly a
 the question and the reading of what was found: these are made at once. Whatever is less clear it chooses.
 """
 
+import math
 import re
+from collections.abc import Mapping
 
 from bowerbird.models.local.calls import HEAD_LINES, is_data
 from bowerbird.models.local.changing import Call, any_of, matches_of, path_of
+from bowerbird.models.local.choices import is_computed
 from bowerbird.models.local.situation import Situation
 from bowerbird.models.local.task_words import forms_of, named_files, parts_of, words_of
 
@@ -22,7 +25,10 @@ _GENERAL = frozenset(
     "app are big class code does file function get give go have kind large line long method name number "
     "program project small thing type use used using value variable way".split()
 )
-_HELD, _CLEARLY = 4, 2
+_NAME = re.compile(r"(?<=[\w,] )[A-Z]\w+|\d+(?:\.\d+)?")  # not the first word of a sentence
+_NAMED, _DATA, _PATH = 2.0, 1.3, 0.5
+_ENOUGH, _CLEARLY, _SECOND = 2.5, 1.35, 0.6
+SECOND_LINES = 40
 
 
 def first_look(situation: Situation, offered: frozenset[str]) -> Call | None:
@@ -36,9 +42,11 @@ def first_look(situation: Situation, offered: frozenset[str]) -> Call | None:
         >>> first_look(Situation(task="Which port is used?", files=("a.py",)), NEEDS).input["pattern"]
         'port'
     """
-    if not offered >= NEEDS or situation.wants_change or not situation.files or len(situation.calls) > 1:
+    if not offered >= NEEDS or situation.wants_change or not situation.files or len(situation.calls) > 2:
         return None
     last = situation.last
+    if len(situation.calls) == 2:
+        return _second(situation)
     if last is None:
         named = named_files(situation.task, situation.files)
         if len(named) == 1:
@@ -62,23 +70,84 @@ def _search(words: list[str]) -> Call | None:
 
 
 def _best(situation: Situation) -> Call | None:
-    """Return the reading of the file whose line holds clearly more of the question than any other file's."""
-    words = [re.compile(forms_of(word)) for word in _telling(situation.task)]
-    best: dict[str, tuple[int, int]] = {}
-    for row in matches_of(situation):
-        path, text = path_of(row), parts_of(str(row.get("text", "")))
-        held = sum(2 * bool(word.search(text)) + bool(word.search(parts_of(path))) for word in words)
-        if path not in best or held > best[path][0]:
-            best[path] = (held, int(row["line"]))
-    ranked = sorted(best.items(), key=lambda found: found[1][0], reverse=True)
-    if not ranked:
+    """Return the reading of the file that holds the most of the question.
+
+    Whether to read or to compute is left to the model where a file of data and another hold much alike.
+    """
+    (path, most), (other, less), *_ = *weighed(situation).items(), ("", 0.0), ("", 0.0)
+    close = less * _CLEARLY > most
+    if most < _ENOUGH or (close and is_computed(situation.task) and is_data(path) != is_data(other)):
         return None
-    path, (held, line) = ranked[0]
-    alone = len(ranked) == 1 or held >= ranked[1][1][0] + _CLEARLY
-    return _reading(path, line) if held >= _HELD and alone else None
+    return _reading(path, _best_line(situation, path))
 
 
-def _reading(path: str, line: int) -> Call:
-    lines = HEAD_LINES if is_data(path) else LOOK_LINES
-    offset = 1 if is_data(path) or line <= LOOK_LINES else line - LOOK_LINES // 2
+def _best_line(situation: Situation, path: str) -> int:
+    """Return the number of the line of a file that holds the most of the question."""
+    words = [re.compile(forms_of(word)) for word in _telling(situation.task)]
+    rows = [row for row in matches_of(situation) if path_of(row) == path]
+    held = [
+        sum(word.search(_readable(str(row.get("text", "")))) is not None for word in words) for row in rows
+    ]
+    return int(rows[held.index(max(held))]["line"]) if rows else 1
+
+
+def _readable(text: str) -> str:
+    """Return a line as words find it: as it is, and with its names taken apart."""
+    return f"{text.lower()} {parts_of(text)}"
+
+
+def _second(situation: Situation) -> Call | None:
+    """Return the reading of another file that holds nearly as much as the first: both may be needed."""
+    last = situation.last
+    weights = weighed(situation)
+    if last is None or last.call.name != "read_file" or last.failed or last.path not in weights:
+        return None
+    if is_data(last.path) and is_computed(situation.task):
+        return None
+    rest = [(path, weight) for path, weight in weights.items() if path != last.path]
+    if not rest or rest[0][1] < _SECOND * weights[last.path] or rest[0][1] < _ENOUGH:
+        return None
+    return _reading(rest[0][0], _best_line(situation, rest[0][0]), SECOND_LINES)
+
+
+def weighed(situation: Situation) -> Mapping[str, float]:
+    """Return how much of the question each file that the search found holds, the most first.
+
+    A word counts by how few files have it, a name or a number twice; those of the best line count once more.
+    """
+    task, files = situation.task, situation.files
+    names = {name.lower() for name in _NAME.findall(task)}
+    words = {word: re.compile(forms_of(word)) for word in _telling(task)}
+    lines: dict[str, list[frozenset[str]]] = {}
+    for row in matches_of(situation):
+        text = _readable(str(row.get("text", "")))
+        held = frozenset(word for word, form in words.items() if form.search(text))
+        lines.setdefault(path_of(row), []).append(held)
+    called = {
+        path: {w for w, form in words.items() if form.search(parts_of(path))} for path in {*files, *lines}
+    }
+    within = {path: frozenset[str]().union(*held) for path, held in lines.items()}
+    worth = {
+        word: math.log2(
+            1 + len(called) / max(1, sum(word in within.get(p, ()) or word in called[p] for p in called))
+        )
+        * (_NAMED if word in names else 1.0)
+        for word in words
+    }
+
+    def total(some: frozenset[str] | set[str]) -> float:
+        return sum(worth[word] for word in some)
+
+    computed = is_computed(task)
+    weights = {
+        path: (total(within[path]) + max(map(total, held)) + _PATH * total(called[path]))
+        * (_DATA if computed and is_data(path) else 1.0)
+        for path, held in lines.items()
+    }
+    return dict(sorted(weights.items(), key=lambda pair: pair[1], reverse=True))
+
+
+def _reading(path: str, line: int, most: int = LOOK_LINES) -> Call:
+    lines = HEAD_LINES if is_data(path) else most
+    offset = 1 if is_data(path) or line <= most else line - most // 2
     return Call("read_file", {"path": path, "offset": offset, "limit": lines})
