@@ -228,6 +228,14 @@ def test_what_words_leave_open_is_left_to_the_model(task, expected):
     assert sorted_by_words(task) is expected
 
 
+@pytest.mark.parametrize(("task", "expected"), [
+    ("Add up the prices.", False), ("Please add up Ann's points", False), ("Could you add them all up", False),
+    ("Add up to three tries.", True), ("Add up and down buttons.", True), ("Fix the sum: add up the prices.", True),
+])  # fmt: skip
+def test_adding_up_is_a_sum_and_no_change(task: str, expected: bool):
+    assert sorted_by_words(task) is expected
+
+
 def test_a_change_is_made_by_file_tools_before_code_runs_or_an_answer_claims_it():
     edit = called("edit_file", {"path": "a.py", "old": "FEE = 4", "new": "FEE = 5"}, "Edited.")
     owed = steps(*READ_A, task="Set FEE to 5.")

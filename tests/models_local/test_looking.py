@@ -101,6 +101,7 @@ def test_where_it_is_not_clear_the_model_chooses(rows: tuple[tuple[str, int, str
     [
         ("How many watts do all rows in data/rows.csv have together?", True),
         ("Which row of data/rows.csv has the most watts?", True),
+        ("Add up all the watts in data/rows.csv.", True),
         ("Which columns has data/rows.csv?", False),
     ],
 )

@@ -45,11 +45,12 @@ _NUMBER = re.compile(r"\d+(?:[.:,]\d+)*")
 _COMPUTED = re.compile(
     r"\b(?:how (?:many|much|often)|total|sum|average|mean|median|most|least|fewest|highest|lowest|"
     r"largest|smallest|longest|shortest|biggest|greatest|in all|altogether|together|percent|per|each|"
-    r"count)\b",
+    r"count|add (?:\w+ ){0,3}up)\b",
     re.IGNORECASE,
 )
 _SUMMED = re.compile(
-    r"\b(?:total|sum|average|mean|median|in all|altogether|together|combined|how (?:many|much) of the)\b",
+    r"\b(?:total|sum|average|mean|median|in all|altogether|together|combined|how (?:many|much) of the|"
+    r"add (?:\w+ ){0,3}up)\b",
     re.IGNORECASE,
 )
 _PRICED = re.compile(

@@ -27,6 +27,11 @@ _WISHED = re.compile(
 )
 _GIVEN = re.compile(r"^(?:please )?give (?:it|them|each|every|all)\b")
 _GIVE_BACK = re.compile(r"\bgive (?:me|us|back)\b|\bwrite (?:me|us|out|down)\b")
+# "Add up the prices" sums; "add up to three tries" and "add up and down buttons" add something.
+_ADD_UP = re.compile(
+    r"\badd (?:up (?=(?:all|the|every|each|these|those|what|how)\b|[\w-]+['’]s\b)|"
+    r"(?=(?:it|them|these|those)(?: all)? up\b))"
+)
 _PART_END = re.compile(r"(?<=[.!?,;:])\s+")
 _PERSON = re.compile(r"\b(?:i|me|you|we|us)\b")
 _NOT_STATED = re.compile(
@@ -57,8 +62,10 @@ def sorted_by_words(task: str) -> bool | None:
         (True, None)
         >>> sorted_by_words("Could you add a test?"), sorted_by_words("Could you say why?")
         (True, False)
+        >>> sorted_by_words("Add up the prices."), sorted_by_words("Add up to three tries.")
+        (False, True)
     """
-    plain = task.lower().strip()
+    plain = _ADD_UP.sub("sum ", task.lower().strip())
     parts = _PART_END.split(plain)
     for part in parts:
         if (asked := _ASKED_OF.match(part)) is not None:
