@@ -41,8 +41,8 @@ NEEDS = frozenset({"search_files", "read_file", "edit_file", "write_file"})
 WHOLE_LINES = 60
 TRIES = 3
 _MOST_WORDS = 8
-MOST_CALLS = 8
-"""Calls without a change after which none will come."""
+MOST_CALLS, MOST_CALLS_SUMMED = 8, 3
+"""Calls without a change after which none will come; the same once the turn was summed up."""
 
 _SAID = 90
 _HITS = 12
@@ -100,7 +100,8 @@ def next_move(situation: Situation, offered: frozenset[str]) -> Move | None:
     done = [d for d in situation.calls if d.call.name in ("edit_file", "write_file")]
     if done:
         return _after(done[-1])
-    if len(situation.calls) >= MOST_CALLS and not situation.acted:
+    most = MOST_CALLS_SUMMED if situation.summed else MOST_CALLS
+    if len(situation.calls) >= most and not situation.acted:
         return Say("I changed nothing: I did not find what is to be changed.")
     new = new_path(task, situation.files)
     if new is not None:

@@ -35,6 +35,9 @@ OFFERED = ("read_file", "list_files", "search_files", "write_file", "edit_file",
 MAX_CALLS = 14
 """Calls in one turn after which only an answer is allowed."""
 
+MAX_CALLS_SUMMED = 3
+"""The same once the turn was summed up: it would look for the same again, and be summed up again, without end."""
+
 ANSWER_CHARS = 1_200
 _DOING = frozenset({"write_file", "run_python_code", "bash"})
 _CALLS_TO_CHANGE = 8
@@ -94,7 +97,7 @@ def next_steps(situation: Situation, tools: Sequence[ToolSpec], choice: str = "a
     answer = Option(FINAL, (("answer", Free(ANSWER_CHARS)),))
     free_choice = choice == "auto"
     noted = bool(situation.calls)
-    if free_choice and len(situation.calls) >= MAX_CALLS:
+    if free_choice and len(situation.calls) >= (MAX_CALLS_SUMMED if situation.summed else MAX_CALLS):
         return StepGrammar((answer,), noted)
     options = [option for tool in tools for option in _options(tool, situation)]
     if free_choice and not situation.calls:

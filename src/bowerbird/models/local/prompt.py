@@ -5,8 +5,9 @@ evaluated once and reused by every step and session (MO-40); what was said is re
 each time. Not here: what may be done next (`choices.py`), results of tools (`results.py`).
 """
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal
 
 from bowerbird.core.messages import Message, TextBlock, ToolResultBlock, ToolUseBlock
@@ -14,7 +15,7 @@ from bowerbird.core.requests import ModelRequest
 from bowerbird.models.local.calls import FollowUp, follow_up, step_of_call
 from bowerbird.models.local.choices import FINAL
 from bowerbird.models.local.grammar import as_step
-from bowerbird.models.local.results import tell
+from bowerbird.models.local.results import named_cells, tell
 from bowerbird.models.local.situation import Done, asked_in, paired, without_files
 
 SYSTEM_CHARS = 500
@@ -168,8 +169,7 @@ def chat(request: ModelRequest, tools: Sequence[str], files: Sequence[str]) -> t
     task = ""
     gone = {id_ for id_, done in results.items() if done.forgotten}
     for message in _without(request.messages, gone):
-        asks = f"Task: {task}\n{AGAIN}" if tools else f"Task: {task}"
-        turns += _turns_of(message, results, asks if task else "")
+        turns += _turns_of(message, results, task, AGAIN if tools else "")
         # The task is said again after each result, always alike: a small model forgets it otherwise.
         if message.role == "user" and not message.tool_results:
             task = _cut(asked_in(message).strip(), TASK_CHARS)
@@ -231,12 +231,16 @@ def _without(messages: Iterable[Message], gone: Set[str]) -> list[Message]:
     return kept
 
 
-def _turns_of(message: Message, results: dict[str, Done], again: str) -> list[ChatTurn]:
+def _turns_of(message: Message, results: Mapping[str, Done], task: str, again: str) -> list[ChatTurn]:
     if message.role == "user":
         texts = [b.text for b in message.content if isinstance(b, TextBlock)]
-        results_here = [b for b in message.content if isinstance(b, ToolResultBlock)]
-        told = [tell(results[b.tool_use_id]) for b in results_here if b.tool_use_id in results]
-        ending = [again] if told else []
+        shown = [b.tool_use_id for b in message.content if isinstance(b, ToolResultBlock)]
+        told: list[str] = []
+        for id_ in shown:
+            if id_ in results:
+                before = takewhile(lambda done, id_=id_: done.call.id != id_, results.values())
+                told += [tell(results[id_]), named_cells(results[id_], task, before)]
+        ending = [f"Task: {task}\n{again}".rstrip()] if told and task else []
         return [ChatTurn("user", text) for text in (*told, *texts, *ending) if text.strip()]
     if not message.tool_uses:
         text = as_step(FINAL, answer=message.text)

@@ -4,9 +4,10 @@ Here: the texts, purely, made from what a tool's result says. Not here: running 
 for other models.
 """
 
+import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from bowerbird.models.local.calls import is_data, words_of_search
@@ -17,8 +18,10 @@ _OUTPUT_CHARS = 2_000
 _LIST_LINES = 60
 _MATCHES = 10
 _MATCHES_IN_DATA = 2
+_MOST_CELLS = 4
 _DEFINITION = re.compile(r"^\s*(?:async def|def|class|function|fn|func|type|struct|interface)\b")
 _MATCH = re.compile(r"^[^\s:][^:\n]*:\d+: ")
+_AMOUNT = re.compile(r"[-+]?[\d.,]+")
 
 
 def tell(done: Done) -> str:
@@ -36,6 +39,49 @@ def tell(done: Done) -> str:
         return f"Error: {_cut(done.text.strip(), _OUTPUT_CHARS)}\nTry something else."
     maker = _TELLERS.get(done.call.name)
     return _cut(maker(done) if maker else done.text.strip() or "Done.", RESULT_CHARS)
+
+
+def named_cells(done: Done, task: str, before: Iterable[Done]) -> str:
+    """Return which columns of a table hold words of the task, as the file spells them; "" for none.
+
+    Without it a small model that computes compares a name with the column that sounds most like the question.
+
+    Args:
+        done: a call; of all but the reading of a table's beginning nothing is told.
+        before: the calls until then, whose searches may have found more rows.
+
+    Example:
+        >>> from bowerbird.core.messages import ToolResultBlock, ToolUseBlock
+        >>> read = ToolUseBlock("c1", "read_file", {"path": "a.csv"})
+        >>> named_cells(Done(read, ToolResultBlock("c1", "name,by\\nTea,Ann")), "What is by ann?", ())
+        'Column by holds "Ann".'
+    """
+    if not done.path.lower().endswith((".csv", ".tsv")) or done.call.input.get("offset", 1) != 1:
+        return ""
+    if done.call.name != "read_file" or done.result is None or done.failed or done.forgotten:
+        return ""
+    header, *rows = shown_part(done).lines
+    sign = max("\t;,", key=header.count)
+    for search in before:
+        matches = search.data.get("matches")
+        for match in cast("list[Mapping[str, Any]]", matches if isinstance(matches, list) else []):
+            if str(match.get("path", "")).lstrip("/") == done.path:
+                rows.append(str(match.get("text", "")))
+    columns, asked, found = _cells(header, sign), task.casefold(), dict[str, None]()
+    for row in rows:
+        for column, cell in zip(columns, _cells(row, sign), strict=False):
+            if len(cell) < 2 or cell in columns or _AMOUNT.fullmatch(cell) or cell.casefold() not in asked:
+                continue
+            if re.search(rf"(?<!\w){re.escape(cell.casefold())}(?!\w)", asked):
+                found[f'Column {column} holds "{cell}".'] = None
+    return "\n".join([*found][:_MOST_CELLS])
+
+
+def _cells(row: str, sign: str) -> list[str]:
+    try:
+        return [cell.strip() for line in csv.reader([row], delimiter=sign) for cell in line]
+    except csv.Error:
+        return []
 
 
 def _read(done: Done) -> str:

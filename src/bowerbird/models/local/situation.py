@@ -96,6 +96,7 @@ class Situation:
         more_files: there are more than were told.
         known: text by path, of files whose result is still in sight.
         sorted: whether the task asks for a change, where the model had to say; None = words decide.
+        summed: the turn was so long that its beginning was summed up: its first calls are not among `calls`.
     """
 
     calls: tuple[Done, ...] = ()
@@ -104,6 +105,7 @@ class Situation:
     more_files: bool = False
     known: Mapping[str, Known] = field(default_factory=dict[str, Known])
     sorted: bool | None = None
+    summed: bool = False
 
     @property
     def wants_change(self) -> bool:
@@ -154,6 +156,7 @@ def read_situation(request: ModelRequest) -> Situation:
         files=tuple(dict.fromkeys((*files, *seen))),
         more_files=more,
         known=known,
+        summed=_is_summed(request.messages),
     )
 
 
@@ -204,6 +207,17 @@ def _task(messages: Iterable[Message]) -> str:
         elif message.role == "user" and not task:
             task = asked_in(message)
     return task
+
+
+def _is_summed(messages: Iterable[Message]) -> bool:
+    """Whether the present turn begins with a summary of itself."""
+    summed = False
+    for message in messages:
+        if message.role == "assistant" and not message.tool_uses:
+            summed = False
+        elif message.role == "user" and VERBATIM in message.text:
+            summed = True
+    return summed
 
 
 def asked_in(message: Message) -> str:
