@@ -2,6 +2,14 @@
 
 import pytest
 
+PAGER = """#!/bin/sh
+cat > /dev/null
+echo pager begins
+sleep 0.4
+read line < /dev/tty
+echo "pager got $line"
+"""
+
 
 @pytest.fixture
 def chat(here):
@@ -73,3 +81,29 @@ def test_a_very_long_line_is_not_repeated_whole(desk):
         terminal.send("\x04")
         terminal.wait()
     assert "z" * 200_000 in desk.fake.requests[-1]["messages"][0]["content"][0]["text"]
+
+
+def test_a_pager_has_the_keys_and_the_screen_to_itself(here):
+    """UI-52: the prompt came back beside it: half the keys were typed there, its status stood between the lines."""
+    here.fake.script(
+        {"tools": [{"name": "bash", "input": {"command": "seq 500"}}]}, {"text": "Counted."}, {"text": "Bye."}
+    )
+    pager = here.home / "pager"
+    pager.write_text(PAGER)
+    pager.chmod(0o755)
+    here.environment["PAGER"] = str(pager)
+    with here.terminal() as chat:
+        chat.wait_for("lists commands")
+        chat.send("count\r")
+        chat.wait_for("ctx ·")
+        for number in range(3):
+            chat.send("/show 1\r")
+            chat.wait_for("pager begins")
+            began = chat.seen
+            chat.send(f"down {number}\r")
+            chat.wait_for(f"pager got down {number}")
+            assert "claude" not in chat.text[began : chat.seen]
+            chat.wait_for("0 files changed")  # and the prompt is back without a key
+        chat.send("so long\r")
+        chat.wait_for("Bye.")
+    assert "down" not in str(here.fake.requests[-1]["messages"])

@@ -101,6 +101,7 @@ class ChatScreen:
         self._unprinted: list[str] = []
         self._printing: asyncio.Task[None] | None = None
         self._interrupted_at = 0.0
+        self._lent = asyncio.Lock()
         self.pictures = Pictures(self.line)
         self._prompt: PromptSession[str] = PromptSession(
             input=Keyboard(sys.stdin) if sys.stdin.isatty() else None,
@@ -129,7 +130,8 @@ class ChatScreen:
 
     async def read(self) -> str:
         """Return the next line; raises Leave for Ctrl+D, or Ctrl+C twice."""
-        await self.drained()
+        async with self._lent:  # a pager that the last line began has the keys and the screen
+            await self.drained()
         self._pressed = 0
         with patch_stdout(raw=True):
             try:  # a signal is ours to take: the prompt's own way loses one that comes while it ends
@@ -211,7 +213,8 @@ class ChatScreen:
                 show()
             self.notifier.watch(True)
 
-        await run_in_terminal(shown, in_executor=True)
+        async with self._lent:
+            await run_in_terminal(shown, in_executor=True)
 
     def set_aside(self) -> None:
         """Keep what is being typed for after a question: it is no answer to it."""
@@ -361,8 +364,7 @@ class ChatScreen:
     # ------------------------------------------------------------ keys
 
     def _keys(self) -> KeyBindings:
-        keys = KeyBindings()
-        bind_lines(keys)
+        bind_lines(keys := KeyBindings())
 
         @keys.add("c-c", filter=WRITING)
         def interrupt(_event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
