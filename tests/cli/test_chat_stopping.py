@@ -81,3 +81,22 @@ def test_ctrl_z_leaves_for_the_shell_and_fg_brings_the_typed_words_back(desk):
         terminal.send("lo\r")
         terminal.wait_for("How do you do.")
     assert "^Z" not in terminal.text
+
+
+def test_a_stopped_chat_leaves_the_terminal_as_it_was_given(desk):
+    """Ctrl+S did nothing in a shell that does not set its terminal anew, and the pager's flow was uncontrolled."""
+    environment = {**desk.environment, "PS1": "go on: "}
+    with Terminal([], cwd=desk.project, environment=environment, command=["sh", "-i"]) as terminal:
+        terminal.send(f"stty -g > ../before; {' '.join(map(shlex.quote, COMMAND))}\r")
+        terminal.wait_for("/help")
+        terminal.wait_for("new session")
+        terminal.send("\x1a")
+        terminal.wait_for("Stopped")
+        terminal.send("stty -g | cmp - ../before && echo as it was giv''en\r")
+        terminal.wait_for("as it was given")
+        terminal.send("fg\r")
+        terminal.wait_for("new session")
+        terminal.send("/quit\r")
+        terminal.wait_for("go on: ")
+        terminal.send("stty -g | cmp - ../before && echo as it be''gan\r")
+        terminal.wait_for("as it began")

@@ -1,6 +1,9 @@
 """Keys at the prompt that people bring along: the search of the history, Esc, tabs (UI-52, UI-55)."""
 
+import time
+
 import pytest
+from support.patience import HANG_S
 
 PAGER = """#!/bin/sh
 cat > /dev/null
@@ -107,3 +110,39 @@ def test_a_pager_has_the_keys_and_the_screen_to_itself(here):
         chat.send("so long\r")
         chat.wait_for("Bye.")
     assert "down" not in str(here.fake.requests[-1]["messages"])
+
+
+def test_esc_closes_an_open_menu_and_leaves_what_was_typed(chat):
+    """UI-74: the menu stayed open, and in a turn, where Esc stops, the key did nothing at all."""
+    chat.send("/e")
+    chat.wait_for("leave plan mode")
+    chat.send("\t")
+    chat.wait_for("xecute")  # what Tab adds in the line
+    drawn, end = len(chat.raw), time.monotonic() + HANG_S
+    chat.send("\x1b")
+    while len(chat.raw) == drawn:  # nothing else is drawn at a prompt that is idle
+        assert time.monotonic() < end, "Esc changed nothing"
+        time.sleep(0.01)
+    chat.send("x\r")
+    chat.wait_for("unknown command /ex")
+
+
+def test_a_question_of_one_turn_breaks_between_its_parts(here):
+    """UI-71: what can be answered was cut in the middle of words on a narrow terminal."""
+    here.fake.script(
+        {"tools": [{"name": "bash", "input": {"command": "make all"}}]}, {"text": "It is built."}
+    )
+    with here.terminal("--approval", "build it", columns=60) as chat:
+        chat.wait_for("d details · ?\r\n")
+        assert "e edit the command\r\na always bash(make all *)" in chat.text
+        chat.send("n\r")
+        chat.wait_for("It is built.")
+        assert chat.wait() == 0
+
+
+@pytest.mark.parametrize("command", ["/quit", "/exit"])
+def test_a_command_leaves(chat, command):
+    """UI-57: the line was taken, and the next prompt came: it was to be left before it had begun."""
+    chat.send(f"{command}\r")
+    assert chat.wait() == 0
+    assert chat.is_restored()

@@ -6,6 +6,7 @@ Here: the run of one turn and its three output forms. Not here: input, sessions,
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 from bowerbird.cli.client.protocol import Client, News, Row
@@ -24,18 +25,18 @@ from bowerbird.core.events import ApprovalRequest
 _FRAME_S = 0.1
 
 
-def who_answers(options: RunOptions) -> Ask | None:
+def who_answers(options: RunOptions, terminal: Terminal) -> Ask | None:
     """Return who answers questions of a one-shot run: the person at the terminal, `--yes`, or nobody."""
     if options.yes:
         from bowerbird.cli.turn.asking import approve_within_policy
 
         return approve_within_policy
     if sys.stdin.isatty() and sys.stderr.isatty() and options.form == "text":
-        return _ask_at_terminal
+        return partial(_ask_at_terminal, terminal)
     return None
 
 
-async def _ask_at_terminal(request: ApprovalRequest) -> Answer | None:
+async def _ask_at_terminal(terminal: Terminal, request: ApprovalRequest) -> Answer | None:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.output.defaults import create_output
 
@@ -43,13 +44,10 @@ async def _ask_at_terminal(request: ApprovalRequest) -> Answer | None:
 
     prompt: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr))
 
-    def say(text: str) -> None:
-        sys.stderr.write(text + "\n")
-
     async def read(question: str, text: str) -> str:
         return await prompt.prompt_async(question, default=text)
 
-    return await ask_person(request, say, read)
+    return await ask_person(request, terminal.warn, read, terminal.width)
 
 
 class OneShotSink:
