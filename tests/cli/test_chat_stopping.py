@@ -100,3 +100,37 @@ def test_a_stopped_chat_leaves_the_terminal_as_it_was_given(desk):
         terminal.wait_for("go on: ")
         terminal.send("stty -g | cmp - ../before && echo as it be''gan\r")
         terminal.wait_for("as it began")
+
+
+def test_ctrl_c_gives_up_the_command_that_asks(desk, written):
+    """UI-55: at a hunk only the help came again, however often; nothing but a letter led out."""
+    desk.edit(written("a.txt", "1\ntwo\nthree\n"), written("new.txt", "x\n"))
+    with desk.terminal() as chat:
+        chat.wait_for("lists commands")
+        chat.send("go\r")
+        chat.wait_for("2 files changed: ")
+        chat.send("/land --patch\r")
+        chat.wait_for("[y,n,a,d,q,?]")
+        chat.send("y\r")
+        chat.wait_for("[y,n,a,d,q,?]")
+        chat.send("\x03")
+        chat.wait_for("stopped; nothing was done")
+        chat.send("/land\r")
+        chat.wait_for("[y/N]")
+        chat.send("\x04")
+        chat.wait_for("continue with: bowerbird --resume=")  # no turn ran that could have been stopped
+        assert chat.wait() == 0
+    assert (desk.project / "a.txt").read_text() == "one\ntwo\nthree\n"
+    assert not (desk.project / "new.txt").exists()
+
+
+def test_leaving_a_running_command_says_how_to_come_back_and_no_more(desk):
+    """UI-74: its failure came after the goodbye: "the store is closed"."""
+    with desk.terminal() as chat:
+        chat.wait_for("lists commands")
+        chat.send("!echo begun; sleep 60\r")
+        chat.wait_for("! echo begun")
+        chat.send("\x04")
+        chat.wait_for("continue with: bowerbird --resume=")
+        assert chat.wait() == 0
+    assert chat.text.rpartition("--resume=")[2].count("\n") == 1

@@ -20,15 +20,15 @@ from bowerbird.cli.run.models import ChoosableModels
 from bowerbird.cli.run.own_commands import TypedCommands, remember, run_typed
 from bowerbird.cli.run.prompt_screen import ChatScreen, Leave
 from bowerbird.cli.run.questions import answered
-from bowerbird.cli.run.sessions import changed_files, show_past, status_line
+from bowerbird.cli.run.sessions import changed_files, say_end, show_past, status_line
 from bowerbird.cli.run.slash_lines import Command, Fact, Refused, Said, Slash, read_line
 from bowerbird.cli.run.watching import Watch
 from bowerbird.cli.terminal.drawing import MarkdownPainter
 from bowerbird.cli.terminal.error_text import sentence
-from bowerbird.cli.terminal.exits import DONE, CliExit, ended_as, how_it_ended, why_it_ended
+from bowerbird.cli.terminal.exits import DONE, CliExit, ended_as
 from bowerbird.cli.terminal.run_options import RunOptions
 from bowerbird.cli.terminal.shell import Shell
-from bowerbird.cli.terminal.text import cost_line, harmless, one_line, plural, short_path
+from bowerbird.cli.terminal.text import harmless, one_line, plural, short_path
 from bowerbird.cli.turn.asking import is_early_answer
 from bowerbird.cli.turn.painter import TurnPainter
 from bowerbird.cli.turn.story import Story
@@ -152,14 +152,16 @@ class Chat:
                     self.screen.line(f"{harmless(str(error))}", "red")
 
     async def aclose(self) -> None:
-        """Stop what runs (it stays resumable) and say how to come back."""
+        """Stop what runs (a turn stays resumable) and say how to come back."""
+        is_turning = self._is_turning
+        await self._background.cancel()
         if self._worker is not None:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
         await self._end_watch()
         if self.session is not None:
             terminal = self.shell.terminal
-            if self.screen.mode in ("running", "asking") and not self.commands.running:
+            if is_turning:
                 await self.client.leave(self.session["id"], self._shown)
                 terminal.warn(f"the turn was stopped; continue with: bowerbird resume {self.session['id']}")
             else:
@@ -314,15 +316,7 @@ class Chat:
     async def _ended(self, turn: Row) -> None:
         await self.refresh()
         assert self.session is not None, "its turn has ended"
-        if turn["error"]:
-            self.screen.line(f"{how_it_ended(turn['stop_reason'])}: {turn['error'].get('message')}", "red")
-            self.screen.line("/resume tries again from where it stopped", "dim")
-        elif why := why_it_ended(turn["stop_reason"]):
-            self.screen.line(f"stopped: {why}", "yellow")
-        window = int(self.session["context_window"])
-        seen = {"context": self.context_tokens, "window": window, "changed": changed_files(self.session)}
-        self.screen.line(cost_line(self.story.usage, **seen), "dim")
-        self.say_changed()
+        say_end(self, turn, self.session)
         told = self.session["title"] or "the turn", ended_as(turn["stop_reason"], failed=bool(turn["error"]))
         self.screen.notifier.tell(": ".join(told))
         self.screen.mode, self._stopping = "feedback" if self._stopping else "idle", False
@@ -346,14 +340,20 @@ class Chat:
         self.session = await self.client.show(self.session["id"], messages=False)
         self.changed = sorted(path.lstrip("/") for path in await self.client.changed(self.session["id"]))
 
+    @property
+    def _is_turning(self) -> bool:
+        return self._worker is not None and not self._worker.done()
+
     def _stop_key(self) -> None:
-        """Ctrl+C in a turn: stop it, then ask for feedback."""
-        if self._waiting_answer is not None:
-            waiting, self._waiting_answer = self._waiting_answer, None
+        """Ctrl+C in a turn: stop it, then ask for feedback; at a command's question: it is given up."""
+        waiting, self._waiting_answer = self._waiting_answer, None
+        if waiting is not None and self._is_turning:
             waiting.set_result("")
+        elif waiting is not None:
+            waiting.cancel()
+            self.screen.line("stopped; nothing was done", "yellow")
         self.commands.stop()
-        is_running = self._worker is not None and not self._worker.done()
-        if self.session is None or self._stopping or not is_running:
+        if self.session is None or self._stopping or not self._is_turning:
             return
         self._stopping = True
         self.screen.doing("stopping")

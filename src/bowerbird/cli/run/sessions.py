@@ -12,9 +12,19 @@ from typing import TYPE_CHECKING
 from bowerbird.cli.client.opening import with_client
 from bowerbird.cli.client.protocol import Client, Row
 from bowerbird.cli.terminal.drawing import key_parameter
-from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
+from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit, how_it_ended, why_it_ended
 from bowerbird.cli.terminal.shell import Shell
-from bowerbird.cli.terminal.text import age, cut, harmless, money, one_line, plural, table, wrapped
+from bowerbird.cli.terminal.text import (
+    age,
+    cost_line,
+    cut,
+    harmless,
+    money,
+    one_line,
+    plural,
+    table,
+    wrapped,
+)
 from bowerbird.core.timestamps import from_iso
 
 if TYPE_CHECKING:
@@ -141,6 +151,20 @@ async def show_past(chat: "Chat") -> None:
     messages = await chat.client.messages(chat.session["id"])
     for line in last_lines(messages, width=chat.screen.width, height=height):
         chat.screen.line(line)
+    chat.say_changed()
+
+
+def say_end(chat: "Chat", turn: Row, session: Row) -> None:
+    """Say how a turn has ended, what it took, and what is changed now."""
+    screen = chat.screen
+    if turn["error"]:
+        screen.line(f"{how_it_ended(turn['stop_reason'])}: {turn['error'].get('message')}", "red")
+        screen.line("/resume tries again from where it stopped", "dim")
+    elif why := why_it_ended(turn["stop_reason"]):
+        screen.line(f"stopped: {why}", "yellow")
+    window, changed = int(session["context_window"]), changed_files(session)
+    seen = cost_line(chat.story.usage, context=chat.context_tokens, window=window, changed=changed)
+    screen.line(seen, "dim")
     chat.say_changed()
 
 
