@@ -75,6 +75,25 @@ def test_a_question_is_answered_from_another_terminal(desk, written):
     assert code == 2 and "no pending request" in err
 
 
+def test_a_question_of_the_agent_takes_words_and_is_left_open_by_deny(desk):
+    """The model took the bare word for the answer: `approve` for "approve", `deny` for "deny"."""
+    ask = {
+        "tools": [{"name": "ask_user", "input": {"question": "Which colour?", "options": ["red", "blue"]}}]
+    }
+    desk.fake.script(ask, ask, {"text": "As you like."})
+    with desk.terminal("paint it") as turn:
+        turn.wait_for("Which colour?")
+        code, _, err = desk.run("approve", only_session(desk))
+        assert code == 2 and '--feedback "your answer"' in err
+        desk.ok("approve", only_session(desk), "--feedback", "blue")
+        turn.wait_for("Which colour?")
+        desk.ok("deny", only_session(desk))
+        turn.wait_for("As you like.")
+    told = [str(request["messages"][-1]["content"]) for request in desk.fake.requests[1:]]
+    assert "blue" in told[0] and "approve" not in told[0]
+    assert "does not want to answer" in told[1]
+
+
 def test_an_unknown_request_changes_nothing(desk):
     code, _, err = desk.run("approve", "r_" + "0" * 26)
     assert code == 2 and "no pending request" in err
