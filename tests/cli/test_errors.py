@@ -36,6 +36,8 @@ CASES = [
     (["memory", "log", "99"], 2, ["99", "bowerbird memory log"]),
     (["sessions", "--server", "http://127.0.0.1:1"], 1, ["http://127.0.0.1:1", "bowerbird serve"]),
     (["config", "explain", "no.such"], 2, ["no.such"]),
+    (["gr\udcfc\udcdfe"], 2, ["'gr\\udcfc\\udcdfe'", "not all of its bytes are UTF-8"]),
+    (["x", "--resume=gr\udcfc"], 2, ["not all of its bytes are UTF-8"]),
 ]
 
 
