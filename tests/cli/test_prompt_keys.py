@@ -146,3 +146,22 @@ def test_a_command_leaves(chat, command):
     chat.send(f"{command}\r")
     assert chat.wait() == 0
     assert chat.is_restored()
+
+
+def test_ctrl_c_stops_the_turn_at_a_dumb_terminal_too(here):
+    """UI-55: there it left the chat, whatever ran and whatever was typed."""
+    here.fake.script({"hang": True}, {"text": "Gone on."})
+    here.environment["TERM"] = "dumb"
+    with here.terminal() as chat:
+        chat.wait_for("lists commands")
+        chat.send("wait\r")
+        here.fake.wait_requests(1)
+        chat.send("\x03")
+        chat.wait_for("ctx ·")
+        chat.send("never mind")
+        chat.wait_for("never mind")
+        chat.send("\x03\rgo on\r")
+        chat.wait_for("Gone on.")
+        chat.send("/quit\r")
+        assert chat.wait() == 0
+    assert "never mind" not in str(here.fake.requests[-1]["messages"])

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import in_terminal, run_in_terminal
+from prompt_toolkit.application import get_app, in_terminal, run_in_terminal
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.key_binding import KeyBindings
@@ -365,7 +365,7 @@ class ChatScreen:
     def _keys(self) -> KeyBindings:
         bind_lines(keys := KeyBindings())
 
-        @keys.add("c-c", filter=WRITING)
+        @keys.add("c-c", filter=WRITING, eager=True)  # at a dumb terminal the prompt has one that leaves
         def interrupt(_event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
             self._interrupt()
 
@@ -393,7 +393,7 @@ class ChatScreen:
         elif prompt.default_buffer.text:
             prompt.default_buffer.reset()
         elif now - self._interrupted_at <= TWICE_S:
-            prompt.app.exit(exception=KeyboardInterrupt)
+            get_app().exit(exception=KeyboardInterrupt)
         else:
             self.line("Ctrl+C again leaves; so does Ctrl+D.", "dim")
         self._interrupted_at = now
