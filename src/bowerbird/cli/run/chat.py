@@ -6,8 +6,8 @@ here: keys and drawing (`prompt_screen.py`, `turn/painter.py`), slash commands (
 
 import asyncio
 from collections.abc import Coroutine
-from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from bowerbird.cli.run.prompt_screen import ChatScreen, Leave
 from bowerbird.cli.run.questions import answered
 from bowerbird.cli.run.sessions import changed_files, say_end, show_past, status_line
 from bowerbird.cli.run.slash_lines import Command, Fact, Refused, Said, Slash, read_line
-from bowerbird.cli.run.watching import Watch
+from bowerbird.cli.run.watching import Watch, stop_turn
 from bowerbird.cli.terminal.drawing import MarkdownPainter
 from bowerbird.cli.terminal.error_text import sentence
 from bowerbird.cli.terminal.exits import DONE, CliExit, ended_as
@@ -32,7 +32,8 @@ from bowerbird.cli.terminal.text import harmless, one_line, plural, short_path
 from bowerbird.cli.turn.asking import is_early_answer
 from bowerbird.cli.turn.painter import TurnPainter
 from bowerbird.cli.turn.story import Story
-from bowerbird.core.errors import BowerbirdError, SessionError
+from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.events import ApprovalRequest
 from bowerbird.core.tasks import Tasks
 
 
@@ -58,6 +59,7 @@ class Chat:
         client: what a line works with, from the first line on.
         session: as REST shows it, None until the first message makes one.
         model: what sessions without a model of their own run on. markdown: draws it.
+        elsewhere: turns that do not need this terminal.
     """
 
     client: Client
@@ -94,6 +96,8 @@ class Chat:
         self._stopping = False
         self._queued: dict[str, str] = {}
         self._inbox: dict[str, str] = {}
+        self._asked: dict[str, ApprovalRequest | None] = {}
+        self.elsewhere: set[str] = set()
         self._shown = ""
         self._opening = opening
         self._context_tokens = 0
@@ -160,12 +164,14 @@ class Chat:
             await asyncio.gather(self._worker, return_exceptions=True)
         await self._end_watch()
         if self.session is not None:
-            terminal = self.shell.terminal
-            if is_turning:
-                await self.client.leave(self.session["id"], self._shown)
-                terminal.warn(f"the turn was stopped; continue with: bowerbird resume {self.session['id']}")
+            terminal, thread_id = self.shell.terminal, self.session["id"]
+            if is_turning and self._shown in self.elsewhere:
+                terminal.warn(f"the turn is not over; go on with: bowerbird resume {thread_id}", "dim")
+            elif is_turning:
+                await self.client.leave(thread_id, self._shown)
+                terminal.warn(f"the turn was stopped; continue with: bowerbird resume {thread_id}")
             else:
-                terminal.warn(f"continue with: bowerbird --resume={self.session['id']}", "dim")
+                terminal.warn(f"continue with: bowerbird --resume={thread_id}", "dim")
 
     async def _use(self, thread_id: str) -> None:
         """Make a session the one that is talked to, driven and watched."""
@@ -257,8 +263,9 @@ class Chat:
         assert self.session is not None, "it was made"
         return self.session
 
-    def watch_turn(self, turn_id: str) -> None:
-        """Show a turn once those before it have ended."""
+    def watch_turn(self, turn_id: str, asked: ApprovalRequest | None = None) -> None:
+        """Show a turn, beginning with what it asks already, once those before it have ended."""
+        self._asked[turn_id] = asked
         self._turns.put_nowait(turn_id)
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._show_turns(), name="chat turns")
@@ -290,7 +297,8 @@ class Chat:
                 self.screen.line("")
                 self.screen.echo("> ", queued)
             assert self._watch is not None
-            turn = await self._watch.turn(turn_id, self._show, lambda request: answered(self, request))
+            asked = self._asked.pop(turn_id, None)
+            turn = await self._watch.turn(turn_id, self._show, partial(answered, self), asked)
             self._inbox.pop(turn_id, None)
             self.screen.doing("")
             await self.custom.ended(turn_id)
@@ -357,17 +365,9 @@ class Chat:
             return
         self._stopping = True
         self.screen.doing("stopping")
-        self._in_background(self._cancel(self.session["id"]))
-
-    async def _cancel(self, thread_id: str) -> None:
-        turn = await self.client.turn(thread_id, self._shown) if self._shown else None
         inbox_id = self._inbox.get(self._shown)
-        with suppress(SessionError):  # it ended, or began, in this moment
-            if turn is not None and turn["state"] == "queued" and inbox_id is not None:
-                await self.client.take_back(thread_id, inbox_id)  # what runs before it is another door's
-                self.screen.line("taken back before it began; nothing else was stopped", "yellow")
-                return
-            await self.client.cancel(thread_id)
+        thread_id, say = self.session["id"], self.screen.warn
+        self._in_background(stop_turn(self.client, thread_id, self._shown, inbox_id, say))
 
     # ------------------------------------------------------------ questions
 

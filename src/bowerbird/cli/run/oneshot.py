@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from bowerbird.cli.client.protocol import Client, News, Row
-from bowerbird.cli.run.watching import Ask, Watch
+from bowerbird.cli.run.watching import Ask, Watch, open_request
 from bowerbird.cli.terminal.drawing import MarkdownPainter
 from bowerbird.cli.terminal.exits import TIMEOUT, code_of_turn, how_it_ended, why_it_ended
 from bowerbird.cli.terminal.run_options import RunOptions
@@ -187,12 +187,9 @@ class OneShot:
         return await self._watched(thread_id, begin)
 
     async def _answer_pending(self, thread_id: str, turn: Row, ask: Ask) -> None:
-        found = (await self._client.turn(thread_id, turn["turn_id"]))["request"]
-        if found is None:
+        request = open_request(await self._client.turn(thread_id, turn["turn_id"]))
+        if request is None:
             return
-        request = ApprovalRequest(
-            found["request_id"], found["kind"], tools=tuple(found["tools"]), text=found["text"]
-        )
         answer = await ask(request)
         if answer is not None:
             await self._client.answer(thread_id, request.id, answer)

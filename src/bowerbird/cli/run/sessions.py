@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from bowerbird.cli.client.opening import with_client
 from bowerbird.cli.client.protocol import Client, Row
+from bowerbird.cli.run.watching import open_request
 from bowerbird.cli.terminal.drawing import key_parameter
 from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit, how_it_ended, why_it_ended
 from bowerbird.cli.terminal.shell import Shell
@@ -144,7 +145,7 @@ def last_lines(messages: Sequence[Row], *, width: int, height: int) -> list[str]
 
 
 async def show_past(chat: "Chat") -> None:
-    """Show where a session that is resumed stands: a screen of what was said last."""
+    """Show where a session that is resumed stands: a screen of what was said last, and what is not over."""
     if chat.session is None:
         return
     height = max(get_terminal_size().lines - ROOM_FOR_PROMPT, 5)
@@ -152,6 +153,21 @@ async def show_past(chat: "Chat") -> None:
     for line in last_lines(messages, width=chat.screen.width, height=height):
         chat.screen.line(line)
     chat.say_changed()
+    await _go_on(chat, chat.session)
+
+
+async def _go_on(chat: "Chat", session: Row) -> None:
+    """Show the turns that were not over when this terminal came: they go on, here or where they run."""
+    runs_elsewhere = chat.client.is_server or session["status"] == "running"
+    for row in await chat.client.turns(session["id"]):
+        if row["state"] not in ("queued", "running", "waiting"):
+            continue
+        asked = open_request(await chat.client.turn(session["id"], row["turn_id"]))
+        if row["state"] == "waiting" and asked is None:
+            continue  # it can no longer be answered
+        if runs_elsewhere or row["state"] == "waiting":
+            chat.elsewhere.add(row["turn_id"])
+        chat.watch_turn(row["turn_id"], asked)
 
 
 def say_end(chat: "Chat", turn: Row, session: Row) -> None:
