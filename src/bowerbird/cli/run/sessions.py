@@ -157,17 +157,18 @@ async def show_past(chat: "Chat") -> None:
 
 
 async def _go_on(chat: "Chat", session: Row) -> None:
-    """Show the turns that were not over when this terminal came: they go on, here or where they run."""
-    runs_elsewhere = chat.client.is_server or session["status"] == "running"
-    for row in await chat.client.turns(session["id"]):
-        if row["state"] not in ("queued", "running", "waiting"):
-            continue
-        asked = open_request(await chat.client.turn(session["id"], row["turn_id"]))
-        if row["state"] == "waiting" and asked is None:
-            continue  # it can no longer be answered
-        if runs_elsewhere or row["state"] == "waiting":
-            chat.elsewhere.add(row["turn_id"])
-        chat.watch_turn(row["turn_id"], asked)
+    """Show the turns that were not over when this terminal came, but for one that runs elsewhere."""
+    thread_id, is_server = session["id"], chat.client.is_server
+    for row in await chat.client.turns(thread_id):
+        asked, state = None, row["state"]
+        if state == "waiting":
+            asked = open_request(await chat.client.turn(thread_id, row["turn_id"]))
+        elif state == "running" and session["status"] == "running":
+            where = "on the server" if is_server else "in another terminal"
+            chat.screen.line(f"a turn runs {where}; follow it with: bowerbird tail {thread_id}", "yellow")
+        if asked is not None or (state in ("queued", "running") and session["status"] != "running"):
+            chat.elsewhere |= {row["turn_id"]} if asked is not None or is_server else set()
+            chat.watch_turn(row["turn_id"], asked)
 
 
 def say_end(chat: "Chat", turn: Row, session: Row) -> None:
