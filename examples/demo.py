@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / ".demo"
 WORK = PLACE / "bakery"
 DATA = PLACE / "data"
+PAGES = ROOT / "src/bowerbird/ui/index.html"
 TESTS = "Run the tests with `python3 -m unittest` and say whether they pass."
 TEST_COMMAND = "python3 -m unittest"
 WINNER = re.compile(r"^winner: \S+ merged into the branch of session (\S+)$", re.MULTILINE)
@@ -132,14 +133,26 @@ def land_and_undo(job: Job, session: list[str]) -> str | None:
     return wrong
 
 
-def next_commands() -> None:
-    """Say how to go on."""
+def next_commands(embedded: bool) -> None:
+    """Say how to go on; each works as it stands, with the model that the demo had."""
     place = f"--data-dir {DATA.relative_to(ROOT)}"
     work = WORK.relative_to(ROOT)
+    program = f"{ROOT}/.venv/bin/bowerbird{f' --data-dir {DATA}' if embedded else ''}"
+    pages = "" if PAGES.is_file() else "make web && "
     say("\nGo on with one of these:")
     say(f"  .venv/bin/bowerbird {place} run -w {work}     # talk to the agent about the bakery")
-    say(f"  .venv/bin/bowerbird {place} serve -w {work}   # the same sessions in the browser")
-    say(f"  cd ~/my-project && {ROOT}/.venv/bin/bowerbird     # your own project")
+    say(f"  {pages}.venv/bin/bowerbird {place} serve -w {work}   # the same sessions in the browser")
+    say(f"  cd ~/my-project && {program}     # your own project")
+
+
+def serve() -> None:
+    """Serve the page with the sessions; a checkout has to build it first."""
+    if not PAGES.is_file():
+        say("\nBuilding the pages, once (make web) …")
+        if subprocess.run(["make", "--no-print-directory", "web"], cwd=ROOT, check=False).returncode:
+            say("The pages could not be built; the lines above say why.")
+            return
+    bowerbird("serve", may_fail=True)
 
 
 def main() -> int:
@@ -166,9 +179,9 @@ def main() -> int:
         say(f"The model got {len(failures)} of {len(wrong)} steps wrong: " + "; ".join(failures))
     else:
         say("All steps came out right.")
-    next_commands()
+    next_commands(embedded=chosen is None)
     if options.web:
-        bowerbird("serve", may_fail=True)
+        serve()
     return 1 if failures else 0
 
 
