@@ -72,7 +72,12 @@ def test_the_page_is_built_before_it_is_served(demo: Any, tmp_path: Path, monkey
     asked.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setattr(demo, "PAGES", tmp_path / "index.html")
-    monkeypatch.setattr(demo, "bowerbird", lambda *words, may_fail: (tmp_path / "served").touch())
+
+    def served(*words: str, may_fail: bool) -> None:
+        assert may_fail
+        (tmp_path / "served").write_text(" ".join(words), encoding="utf-8")
+
+    monkeypatch.setattr(demo, "bowerbird", served)
     demo.serve()
     assert (tmp_path / "asked").read_text(encoding="utf-8").split()[-1] == "web"
-    assert (tmp_path / "served").exists()
+    assert (tmp_path / "served").read_text(encoding="utf-8") == "serve"
