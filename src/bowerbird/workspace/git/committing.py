@@ -36,8 +36,8 @@ DIFFERS = (
 )  # fmt: skip
 ELSEWHERE = "nothing landed: --commit found no git repository that it can use here: "
 NOBODY = (
-    "nothing landed: git does not know in whose name it commits; say it with git config --global user.name NAME "
-    "and git config --global user.email ADDRESS, or land without a commit"
+    "nothing landed: git does not know in whose name it commits; run git config --global user.name NAME"
+    " and git config --global user.email ADDRESS, or land without a commit"
 )
 
 
