@@ -11,12 +11,17 @@ scripted: the answers are the model's, and `jobs.py` checks each against the pro
 
 import argparse
 import json
+import os
+import pty
 import re
+import selectors
 import shlex
 import shutil
 import subprocess
 import sys
+import termios
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from jobs import DELIVERY_CHECK, JOBS, PRICES, PROJECT, Job, wrong_patch
@@ -48,20 +53,47 @@ def bowerbird(*words: str, show: bool = True, steps: bool = False, may_fail: boo
     if show:
         say(f"\n$ bowerbird {shlex.join(words)}")
     command = [sys.executable, "-m", "bowerbird", "--data-dir", str(DATA), *words]
-    lines: list[str] = []
-    errors = subprocess.STDOUT if steps else None
-    with subprocess.Popen(
-        command, cwd=WORK, stdout=subprocess.PIPE, stderr=errors, text=True, encoding="utf-8"
-    ) as process:
+    errors, its_errors = error_ends()
+    with subprocess.Popen(command, cwd=WORK, stdout=subprocess.PIPE, stderr=its_errors) as process:
+        os.close(its_errors)
         assert process.stdout is not None
-        for line in process.stdout:
-            lines.append(line)
-            if show:
-                print(line, end="", flush=True)
+        said = copied(process.stdout.fileno(), errors, show=show, steps=steps)
+    os.close(errors)
     if process.returncode not in (0, 5) and not may_fail:
         say(f"\nThat command ended with exit code {process.returncode}; the demo stops here.")
         sys.exit(1)
-    return "".join(lines)
+    return said
+
+
+def error_ends() -> tuple[int, int]:
+    """Where a command tells of its steps: a terminal if the demo has one, or it would draw no progress."""
+    if not sys.stderr.isatty():
+        return os.pipe()
+    ours, its = pty.openpty()
+    termios.tcsetwinsize(its, termios.tcgetwinsize(sys.stderr))
+    return ours, its
+
+
+def copied(output: int, errors: int, *, show: bool, steps: bool) -> str:
+    """Show what a command says until it ends, an answer before what is said about it; return it as text."""
+    said = b""
+    with selectors.DefaultSelector() as both:
+        for number in (output, errors):
+            both.register(number, selectors.EVENT_READ)
+        while both.get_map():
+            for number in sorted((key.fd for key, _ in both.select()), key=lambda number: number == errors):
+                try:
+                    piece = os.read(number, 65_536)
+                except OSError:  # a terminal that its program has left
+                    piece = b""
+                if not piece:
+                    both.unregister(number)
+                if number == output or steps:
+                    said += piece.replace(b"\r\n", b"\n")
+                if show or number == errors:
+                    sys.stdout.buffer.write(piece)
+                    sys.stdout.flush()
+    return said.decode(errors="replace")
 
 
 def do_job(job: Job, model: list[str]) -> str | None:
@@ -152,7 +184,8 @@ def serve() -> None:
         if subprocess.run(["make", "--no-print-directory", "web"], cwd=ROOT, check=False).returncode:
             say("The pages could not be built; the lines above say why.")
             return
-    bowerbird("serve", may_fail=True)
+    with suppress(KeyboardInterrupt):
+        bowerbird("serve", may_fail=True)
 
 
 def main() -> int:

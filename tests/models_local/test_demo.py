@@ -1,6 +1,7 @@
 """How `make demo` judges a change before it lands (D-23)."""
 
 import importlib
+import os
 import runpy
 import sys
 from pathlib import Path
@@ -81,3 +82,16 @@ def test_the_page_is_built_before_it_is_served(demo: Any, tmp_path: Path, monkey
     demo.serve()
     assert (tmp_path / "asked").read_text(encoding="utf-8").split()[-1] == "web"
     assert (tmp_path / "served").read_text(encoding="utf-8") == "serve"
+
+
+def test_an_answer_is_shown_before_what_is_said_about_it(demo: Any, capfd: pytest.CaptureFixture[str]):
+    """Both had come while the demo was busy, and the line on tokens stood above the answer."""
+    (output, writes), (errors, tells) = os.pipe(), os.pipe()
+    os.write(tells, b"42 in\n")
+    os.write(writes, b"The answer.\n")
+    os.close(writes)
+    os.close(tells)
+    assert demo.copied(output, errors, show=True, steps=False) == "The answer.\n"
+    assert capfd.readouterr().out == "The answer.\n42 in\n"
+    os.close(output)
+    os.close(errors)
