@@ -11,12 +11,17 @@ scripted: the answers are the model's, and `jobs.py` checks each against the pro
 
 import argparse
 import json
+import os
+import pty
 import re
+import selectors
 import shlex
 import shutil
 import subprocess
 import sys
+import termios
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from jobs import DELIVERY_CHECK, JOBS, PRICES, PROJECT, Job, wrong_patch
@@ -25,6 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / ".demo"
 WORK = PLACE / "bakery"
 DATA = PLACE / "data"
+PAGES = ROOT / "src/bowerbird/ui/index.html"
 TESTS = "Run the tests with `python3 -m unittest` and say whether they pass."
 TEST_COMMAND = "python3 -m unittest"
 WINNER = re.compile(r"^winner: \S+ merged into the branch of session (\S+)$", re.MULTILINE)
@@ -47,20 +53,47 @@ def bowerbird(*words: str, show: bool = True, steps: bool = False, may_fail: boo
     if show:
         say(f"\n$ bowerbird {shlex.join(words)}")
     command = [sys.executable, "-m", "bowerbird", "--data-dir", str(DATA), *words]
-    lines: list[str] = []
-    errors = subprocess.STDOUT if steps else None
-    with subprocess.Popen(
-        command, cwd=WORK, stdout=subprocess.PIPE, stderr=errors, text=True, encoding="utf-8"
-    ) as process:
+    errors, its_errors = error_ends()
+    with subprocess.Popen(command, cwd=WORK, stdout=subprocess.PIPE, stderr=its_errors) as process:
+        os.close(its_errors)
         assert process.stdout is not None
-        for line in process.stdout:
-            lines.append(line)
-            if show:
-                print(line, end="", flush=True)
+        said = copied(process.stdout.fileno(), errors, show=show, steps=steps)
+    os.close(errors)
     if process.returncode not in (0, 5) and not may_fail:
         say(f"\nThat command ended with exit code {process.returncode}; the demo stops here.")
         sys.exit(1)
-    return "".join(lines)
+    return said
+
+
+def error_ends() -> tuple[int, int]:
+    """Where a command tells of its steps: a terminal if the demo has one, or it would draw no progress."""
+    if not sys.stderr.isatty():
+        return os.pipe()
+    ours, its = pty.openpty()
+    termios.tcsetwinsize(its, termios.tcgetwinsize(sys.stderr))
+    return ours, its
+
+
+def copied(output: int, errors: int, *, show: bool, steps: bool) -> str:
+    """Show what a command says until it ends, an answer before what is said about it; return it as text."""
+    said = b""
+    with selectors.DefaultSelector() as both:
+        for number in (output, errors):
+            both.register(number, selectors.EVENT_READ)
+        while both.get_map():
+            for number in sorted((key.fd for key, _ in both.select()), key=lambda number: number == errors):
+                try:
+                    piece = os.read(number, 65_536)
+                except OSError:  # a terminal that its program has left
+                    piece = b""
+                if not piece:
+                    both.unregister(number)
+                if number == output or steps:
+                    said += piece.replace(b"\r\n", b"\n")
+                if show or number == errors:
+                    sys.stdout.buffer.write(piece)
+                    sys.stdout.flush()
+    return said.decode(errors="replace")
 
 
 def do_job(job: Job, model: list[str]) -> str | None:
@@ -132,14 +165,27 @@ def land_and_undo(job: Job, session: list[str]) -> str | None:
     return wrong
 
 
-def next_commands() -> None:
-    """Say how to go on."""
+def next_commands(embedded: bool) -> None:
+    """Say how to go on; each works as it stands, with the model that the demo had."""
     place = f"--data-dir {DATA.relative_to(ROOT)}"
     work = WORK.relative_to(ROOT)
+    program = f"{ROOT}/.venv/bin/bowerbird{f' --data-dir {DATA}' if embedded else ''}"
+    pages = "" if PAGES.is_file() else "make web && "
     say("\nGo on with one of these:")
     say(f"  .venv/bin/bowerbird {place} run -w {work}     # talk to the agent about the bakery")
-    say(f"  .venv/bin/bowerbird {place} serve -w {work}   # the same sessions in the browser")
-    say(f"  cd ~/my-project && {ROOT}/.venv/bin/bowerbird     # your own project")
+    say(f"  {pages}.venv/bin/bowerbird {place} serve -w {work}   # the same sessions in the browser")
+    say(f"  cd ~/my-project && {program}     # your own project")
+
+
+def serve() -> None:
+    """Serve the page with the sessions; a checkout has to build it first."""
+    if not PAGES.is_file():
+        say("\nBuilding the pages, once (make web) …")
+        if subprocess.run(["make", "--no-print-directory", "web"], cwd=ROOT, check=False).returncode:
+            say("The pages could not be built; the lines above say why.")
+            return
+    with suppress(KeyboardInterrupt):
+        bowerbird("serve", may_fail=True)
 
 
 def main() -> int:
@@ -166,9 +212,9 @@ def main() -> int:
         say(f"The model got {len(failures)} of {len(wrong)} steps wrong: " + "; ".join(failures))
     else:
         say("All steps came out right.")
-    next_commands()
+    next_commands(embedded=chosen is None)
     if options.web:
-        bowerbird("serve", may_fail=True)
+        serve()
     return 1 if failures else 0
 
 

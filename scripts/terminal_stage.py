@@ -53,6 +53,7 @@ class Stage:
             ";", "set", "-g", "window-size", "manual",
         )  # fmt: skip
         self.tmux("resize-window", "-x", str(columns), "-y", str(rows))
+        self.until("$")
 
     def tmux(self, *arguments: str) -> str:
         """Run a command of this stage's own tmux server; return its output."""

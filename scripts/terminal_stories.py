@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ def review(stage: Stage) -> None:
     stage.type("/fork")
     stage.until("a copy")
     stage.type("/discard")
-    stage.until("discard 2")
+    stage.until("Discard 2")
     stage.type("y")
     stage.until("kept for 7 days")
     stage.snap("landed, undone, forked, discarded")
@@ -90,7 +91,7 @@ def many(stage: Stage) -> None:
     stage.fake.script({"tools": [call("bash", command=command)]}, {"text": "There they are."})
     stage.shell("bowerbird 'make many files'")
     stage.type("clear; bowerbird land --yes; echo exit=$?")
-    stage.until("███")
+    stage.until("% ")
     stage.snap("while it lands")
     stage.exited()
     stage.snap("landed")
@@ -117,8 +118,10 @@ def killed(stage: Stage) -> None:
     stage.key("C-j")
     stage.type("stty sane; clear", enter=False)
     stage.key("C-j")  # the killed process could not give the terminal back
+    while "Killed" in stage.screen():
+        time.sleep(0.05)  # until then Enter is no end of a line
     stage.type("bowerbird sessions")
-    stage.until("change a value")
+    stage.until("unfinished")
     stage.fake.script({"text": "Gone on, and finished."})
     stage.type("bowerbird resume; echo exit=$?")
     stage.exited()

@@ -1,11 +1,15 @@
 """`bowerbird attempt` and `bowerbird subagents …` as people use them (DE-21; issue 5, must-show 3)."""
 
 import json
+import time
 from typing import Any
 
 import pytest
 from support.desk import Desk
 from support.fake_models import FakeModels
+from support.patience import HANG_S
+
+from bowerbird.workspace import Workspace
 
 
 def answers(models: FakeModels) -> None:
@@ -74,3 +78,28 @@ def test_what_cannot_be_a_tournament_is_wrong_usage(desk: Desk) -> None:
     code, _, err = desk.run("attempt", "x", "--n", "9", "--check", "true")
     assert code == 2 and "use 2 to 8" in err
     assert "no checks" in desk.run("attempt", "x")[2]
+
+
+def test_what_a_killed_tournament_made_for_its_checks_goes_and_its_attempts_stay(
+    desk: Desk, models: FakeModels
+) -> None:
+    answers(models)
+    if desk.is_server:
+        pytest.skip("the process that is killed is the command's own")
+    with desk.start("attempt", "make it right", "-n", "2", "--check", "sleep 60") as process:
+        end = time.monotonic() + HANG_S
+        with Workspace(desk.project, data_dir=desk.home / ".bowerbird/data") as workspace:
+            while len(made := {row.name for row in workspace.branches()} & {"check", "baseline"}) < 2:
+                if process.poll() is not None:
+                    pytest.skip("checks cannot run here")
+                assert time.monotonic() < end, made
+                time.sleep(0.05)
+        process.kill()
+    with Workspace(desk.project, data_dir=desk.home / ".bowerbird/data") as workspace:
+        registry = workspace._shared.registry  # pyright: ignore -- a minute passes by an argument
+        assert registry.remove_left(time.time() + 100)
+        left = {row.name for row in workspace.branches()}
+    assert not left & {"check", "baseline"} and {"main_sub0", "main_sub1"} <= left
+    listed = desk.ok("subagents", "list")
+    assert "subagent_0" in listed and "subagent_1" in listed
+    desk.ok("subagents", "discard", desk.ok("sessions").split()[0], "subagent_0")

@@ -350,6 +350,7 @@ def test_ctrl_c_takes_a_waiting_message_back_and_stops_no_turn_of_another_door(d
     with desk.start("think long", "--resume=", "-q") as other:
         desk.fake.wait_requests(2, timeout=HANG_S)
         with ready(desk, "--resume=", columns=80) as chat:
+            chat.wait_for("a turn runs ")
             chat.send("mine\r")
             chat.wait_for("starting")
             chat.send("\x03")

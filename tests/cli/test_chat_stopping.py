@@ -81,3 +81,56 @@ def test_ctrl_z_leaves_for_the_shell_and_fg_brings_the_typed_words_back(desk):
         terminal.send("lo\r")
         terminal.wait_for("How do you do.")
     assert "^Z" not in terminal.text
+
+
+def test_a_stopped_chat_leaves_the_terminal_as_it_was_given(desk):
+    """Ctrl+S did nothing in a shell that does not set its terminal anew, and the pager's flow was uncontrolled."""
+    environment = {**desk.environment, "PS1": "go on: "}
+    with Terminal([], cwd=desk.project, environment=environment, command=["sh", "-i"]) as terminal:
+        terminal.send(f"stty -g > ../before; {' '.join(map(shlex.quote, COMMAND))}\r")
+        terminal.wait_for("/help")
+        terminal.wait_for("new session")
+        terminal.send("\x1a")
+        terminal.wait_for("Stopped")
+        terminal.send("stty -g | cmp - ../before && echo as it was giv''en\r")
+        terminal.wait_for("as it was given")
+        terminal.send("fg\r")
+        terminal.wait_for("new session")
+        terminal.send("/quit\r")
+        terminal.wait_for("go on: ")
+        terminal.send("stty -g | cmp - ../before && echo as it be''gan\r")
+        terminal.wait_for("as it began")
+
+
+def test_ctrl_c_gives_up_the_command_that_asks(desk, written):
+    """UI-55: at a hunk only the help came again, however often; nothing but a letter led out."""
+    desk.edit(written("a.txt", "1\ntwo\nthree\n"), written("new.txt", "x\n"))
+    with desk.terminal() as chat:
+        chat.wait_for("lists commands")
+        chat.send("go\r")
+        chat.wait_for("2 files changed: ")
+        chat.send("/land --patch\r")
+        chat.wait_for("[y,n,a,d,q,?]")
+        chat.send("y\r")
+        chat.wait_for("[y,n,a,d,q,?]")
+        chat.send("\x03")
+        chat.wait_for("stopped; nothing was done")
+        chat.send("/land\r")
+        chat.wait_for("[y/N]")
+        chat.send("\x04")
+        chat.wait_for("continue with: bowerbird --resume=")  # no turn ran that could have been stopped
+        assert chat.wait() == 0
+    assert (desk.project / "a.txt").read_text() == "one\ntwo\nthree\n"
+    assert not (desk.project / "new.txt").exists()
+
+
+def test_leaving_a_running_command_says_how_to_come_back_and_no_more(desk):
+    """UI-74: its failure came after the goodbye: "the store is closed"."""
+    with desk.terminal() as chat:
+        chat.wait_for("lists commands")
+        chat.send("!echo begun; sleep 60\r")
+        chat.wait_for("! echo begun")
+        chat.send("\x04")
+        chat.wait_for("continue with: bowerbird --resume=")
+        assert chat.wait() == 0
+    assert chat.text.rpartition("--resume=")[2].count("\n") == 1

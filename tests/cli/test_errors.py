@@ -5,6 +5,7 @@ import json
 import os
 import pwd
 import resource
+import shutil
 import socket
 import subprocess
 import sys
@@ -36,6 +37,8 @@ CASES = [
     (["memory", "log", "99"], 2, ["99", "bowerbird memory log"]),
     (["sessions", "--server", "http://127.0.0.1:1"], 1, ["http://127.0.0.1:1", "bowerbird serve"]),
     (["config", "explain", "no.such"], 2, ["no.such"]),
+    (["gr\udcfc\udcdfe"], 2, ["'gr\\udcfc\\udcdfe'", "not all of its bytes are UTF-8"]),
+    (["x", "--resume=gr\udcfc"], 2, ["not all of its bytes are UTF-8"]),
 ]
 
 
@@ -193,3 +196,19 @@ def test_a_limit_of_memory_is_said_with_what_lifts_it(here: Desk) -> None:
     text = said.decode()
     assert process.returncode == 1 and "ulimit -v unlimited" in text and "100.0 MiB" in text
     assert "internal error" not in text and "Traceback" not in text
+
+
+def test_a_directory_that_is_removed_below_a_chat_is_named(here: Desk) -> None:
+    """`/diff` said "[Errno 2] No such file or directory", of nothing."""
+    here.fake.script({"text": "Hello."})
+    with here.terminal() as chat:
+        chat.wait_for("lists commands")
+        chat.send("hello\r")
+        chat.wait_for("ctx ·")
+        here.project.rename(here.home / "elsewhere")
+        shutil.rmtree(here.home / "elsewhere")
+        chat.send("/land\r")
+        chat.wait_for(f"workdir does not exist: {here.project}")
+        chat.send("/quit\r")
+        assert chat.wait() == 0
+    assert "Errno" not in chat.text

@@ -40,6 +40,16 @@ def test_a_landing_is_a_commit_and_its_undo_another(ready):
     assert project.git("status", "--short") == "M b.txt\n D c.txt"
 
 
+def test_git_without_a_name_is_told_so_and_nothing_lands(ready):
+    """A fresh machine: it was "found no git repository that it can use here", and six lines of git's."""
+    desk, project = ready
+    project.git("config", "user.useConfigOnly", "true")
+    project.git("config", "--unset", "user.email")
+    code, _, err = desk.run("land", "--yes", "-m", "Change a, add c")
+    assert code == 2 and "git config --global user.email" in err and "no git repository" not in err
+    assert project.git("status", "--short") == ""
+
+
 def test_an_undo_commits_the_revert_where_it_is_asked_to(ready):
     desk, project = ready
     desk.ok("land", "--yes", "--commit")

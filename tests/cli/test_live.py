@@ -75,6 +75,27 @@ def test_a_question_is_answered_from_another_terminal(desk, written):
     assert code == 2 and "no pending request" in err
 
 
+def test_a_question_of_the_agent_takes_words_and_is_left_open_by_deny(desk):
+    """The model took the bare word for the answer: `approve` for "approve", `deny` for "deny"."""
+    colour, shade = (
+        {"tools": [{"name": "ask_user", "input": {"question": f"Which {what}?", "options": ["red", "blue"]}}]}
+        for what in ("colour", "shade")
+    )
+    desk.fake.script(colour, shade, {"text": "As you like."})
+    with desk.terminal("paint it") as turn:
+        turn.wait_for("Which colour?")
+        session = only_session(desk)
+        code, _, err = desk.run("approve", session)
+        assert code == 2 and '--feedback "your answer"' in err
+        desk.ok("approve", session, "--feedback", "blue")
+        turn.wait_for("Which shade?")
+        desk.ok("deny", session)
+        turn.wait_for("As you like.")
+    told = [str(request["messages"][-1]["content"]) for request in desk.fake.requests[1:]]
+    assert "blue" in told[0] and "approve" not in told[0]
+    assert "does not want to answer" in told[1]
+
+
 def test_an_unknown_request_changes_nothing(desk):
     code, _, err = desk.run("approve", "r_" + "0" * 26)
     assert code == 2 and "no pending request" in err

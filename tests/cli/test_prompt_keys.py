@@ -1,6 +1,17 @@
 """Keys at the prompt that people bring along: the search of the history, Esc, tabs (UI-52, UI-55)."""
 
+import time
+
 import pytest
+from support.patience import HANG_S
+
+PAGER = """#!/bin/sh
+cat > /dev/null
+echo pager begins
+sleep 0.4
+read line < /dev/tty
+echo "pager got $line"
+"""
 
 
 @pytest.fixture
@@ -73,3 +84,84 @@ def test_a_very_long_line_is_not_repeated_whole(desk):
         terminal.send("\x04")
         terminal.wait()
     assert "z" * 200_000 in desk.fake.requests[-1]["messages"][0]["content"][0]["text"]
+
+
+def test_a_pager_has_the_keys_and_the_screen_to_itself(here):
+    """UI-52: the prompt came back beside it: half the keys were typed there, its status stood between the lines."""
+    here.fake.script(
+        {"tools": [{"name": "bash", "input": {"command": "seq 500"}}]}, {"text": "Counted."}, {"text": "Bye."}
+    )
+    pager = here.home / "pager"
+    pager.write_text(PAGER)
+    pager.chmod(0o755)
+    here.environment["PAGER"] = str(pager)
+    with here.terminal() as chat:
+        chat.wait_for("lists commands")
+        chat.send("count\r")
+        chat.wait_for("ctx ·")
+        for number in range(3):
+            chat.send("/show 1\r")
+            chat.wait_for("pager begins")
+            began = chat.seen
+            chat.send(f"down {number}\r")
+            chat.wait_for(f"pager got down {number}")
+            assert "claude" not in chat.text[began : chat.seen]
+            chat.wait_for("0 files changed")  # and the prompt is back without a key
+        chat.send("so long\r")
+        chat.wait_for("Bye.")
+    assert "down" not in str(here.fake.requests[-1]["messages"])
+
+
+def test_esc_closes_an_open_menu_and_leaves_what_was_typed(chat):
+    """UI-74: the menu stayed open, and in a turn, where Esc stops, the key did nothing at all."""
+    chat.send("/e")
+    chat.wait_for("leave plan mode")
+    chat.send("\t")
+    chat.wait_for("xecute")  # what Tab adds in the line
+    drawn, end = len(chat.raw), time.monotonic() + HANG_S
+    chat.send("\x1b")
+    while len(chat.raw) == drawn:  # nothing else is drawn at a prompt that is idle
+        assert time.monotonic() < end, "Esc changed nothing"
+        time.sleep(0.01)
+    chat.send("z\r")
+    chat.wait_for("unknown command /ez")
+
+
+def test_a_question_of_one_turn_breaks_between_its_parts(here):
+    """UI-71: what can be answered was cut in the middle of words on a narrow terminal."""
+    here.fake.script(
+        {"tools": [{"name": "bash", "input": {"command": "make all"}}]}, {"text": "It is built."}
+    )
+    with here.terminal("--approval", "build it", columns=60) as chat:
+        chat.wait_for("d details · ?\r\n")
+        assert "e edit the command\r\na always bash(make all *)" in chat.text
+        chat.send("n\r")
+        chat.wait_for("It is built.")
+        assert chat.wait() == 0
+
+
+@pytest.mark.parametrize("command", ["/quit", "/exit"])
+def test_a_command_leaves(chat, command):
+    """UI-57: the line was taken, and the next prompt came: it was to be left before it had begun."""
+    chat.send(f"{command}\r")
+    assert chat.wait() == 0
+    assert chat.is_restored()
+
+
+def test_ctrl_c_stops_the_turn_at_a_dumb_terminal_too(here):
+    """UI-55: there it left the chat, whatever ran and whatever was typed."""
+    here.fake.script({"hang": True}, {"text": "Gone on."})
+    here.environment["TERM"] = "dumb"
+    with here.terminal() as chat:
+        chat.wait_for("lists commands")
+        chat.send("wait\r")
+        here.fake.wait_requests(1)
+        chat.send("\x03")
+        chat.wait_for("ctx ·")
+        chat.send("never mind")
+        chat.wait_for("never mind")
+        chat.send("\x03\rgo on\r")
+        chat.wait_for("Gone on.")
+        chat.send("/quit\r")
+        assert chat.wait() == 0
+    assert "never mind" not in str(here.fake.requests[-1]["messages"])

@@ -57,6 +57,16 @@ def test_compose_mounts_directories_and_stops_later_than_the_server_does():
     assert service["ports"][0].startswith("127.0.0.1:")
 
 
+def test_the_image_s_user_is_given_what_it_writes_to():
+    """Docker makes a directory that is missing for root alone; the page and the file say what to type before."""
+    text = (ROOT / "compose.yaml").read_text(encoding="utf-8")
+    volumes = YAML(typ="safe").load(text)["services"]["bowerbird"]["volumes"]
+    written = {volume.split(":")[0].removeprefix("./") for volume in volumes if not volume.endswith(":ro")}
+    for said in (text, (ROOT / "docs/deploying.md").read_text(encoding="utf-8")):
+        given = re.search(r"mkdir -p ([\w ]+) && sudo chown 10001 ([\w ]+)", said)
+        assert given and written <= set(given[1].split()) and written == set(given[2].split())
+
+
 def test_the_health_check_asks_what_the_server_answers(tmp_path):
     path = re.search(r"http://127\.0\.0\.1:8000(/\S+?)'", DOCKERFILE)
     with serve(tmp_path) as server, server.http as http:

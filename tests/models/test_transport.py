@@ -292,3 +292,39 @@ def own_certificate(directory: Path) -> tuple[Path, Path]:
     files[0].write_bytes(made.public_bytes(Encoding.PEM))
     files[1].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     return files
+
+
+async def test_interim_answers_without_end_end_the_connection(wire: str) -> None:
+    """They were kept until the model's time was over; under uvloop nobody else was served for seconds."""
+
+    async def hint(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        try:
+            while True:
+                writer.write(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" * 200)
+                await writer.drain()
+        except ConnectionError:
+            writer.close()
+
+    server = await asyncio.start_server(hint, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with server, opened(wire, url, Timeouts(first_event_s=5.0)) as model:
+        with pytest.raises(ModelError, match=r"interim answers .* without end") as caught:
+            await complete(model, HELLO)
+    assert caught.value.kind == "network"
+
+
+async def test_a_few_interim_answers_before_the_answer_are_none(wire: str) -> None:
+    async def hint(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" * 20)
+        writer.write(b"HTTP/1.1 418 Teapot\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(hint, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with server, opened(wire, url) as model:
+        with pytest.raises(ModelError) as caught:
+            await complete(model, HELLO)
+    assert caught.value.status == 418

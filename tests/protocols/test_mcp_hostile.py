@@ -14,8 +14,8 @@ from bowerbird.agent.policy import Policy, Rule
 from bowerbird.core.events import Notice
 from bowerbird.core.messages import Message, ToolUseBlock, user_text
 from bowerbird.models.answers.bounded_fitting import is_plain
+from bowerbird.protocols.mcp_client.messages import is_readable, read_message, without_depths
 from bowerbird.protocols.mcp_client.schemas import MOST_PARTS, schema_problem
-from bowerbird.protocols.mcp_client.transport import is_readable, read_message, without_depths
 
 from .conftest import Connect
 from .test_mcp_turns import calls, turn

@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -195,6 +197,49 @@ def test_no_bytes_end_it(lasting: Served, junk: bytes) -> None:
     while (answer := lasting.next()).get("id") != 9:
         assert answer["error"]["code"] in (-32700, -32600, -32602)
     assert answer["result"]["structuredContent"]["count"] == 2
+
+
+PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
+
+
+@pytest.mark.parametrize("piece", [b"x\n", PING], ids=["garbage", "requests"])
+def test_whoever_sends_and_never_reads_fills_no_memory_and_can_leave(served: Served, piece: bytes) -> None:
+    """A megabyte of lines that are no message took 700 MB; each request was a task without a limit."""
+    process = served.begin().process
+    assert process.stdin is not None
+    began, more, sent = memory_mb(process.pid), piece * (20_000 // len(piece)), 0
+    os.set_blocking(process.stdin.fileno(), False)
+    stopped = time.monotonic() + 2
+    while sent < 1 << 20 and time.monotonic() < stopped:  # until nothing is taken for two seconds
+        try:
+            sent += os.write(process.stdin.fileno(), more)
+            stopped = time.monotonic() + 2
+        except BlockingIOError:
+            time.sleep(0.01)
+    assert memory_mb(process.pid) - began < 60
+    process.stdin.close()
+    process.stdin = None
+    assert process.wait(HANG_S) == 0
+
+
+def memory_mb(pid: int) -> int:
+    """What it holds in memory."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+
+
+def test_more_requests_than_are_served_at_once_are_answered_too(served: Served) -> None:
+    served.begin()
+    ask = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "session_list", "arguments": {}}}
+    lines = b"\n".join(json.dumps({**ask, "id": 10 + i}).encode() for i in range(1_500))
+    sending = threading.Thread(target=served.send, args=(lines,))
+    sending.start()
+    answers = [served.next() for _ in range(1_500)]
+    sending.join()
+    assert {answer["id"] for answer in answers} == set(range(10, 1_510))
+    refused = [answer for answer in answers if "error" in answer]
+    assert all("requests are open" in answer["error"]["message"] for answer in refused)
+    served.ask(5, "session_list")
+    assert "result" in served.next()
 
 
 def test_kill_9_in_a_call_leaves_the_records_whole(served: Served, tmp_path: Path) -> None:

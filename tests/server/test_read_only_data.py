@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,3 +67,52 @@ def test_what_cannot_be_kept_is_refused_with_the_reason_until_it_can(tmp_path: P
                 log = server.stderr.read()
             server.wait(HANG_S)
     assert "Traceback" not in log and str(data) in log
+
+
+def test_a_database_of_somebody_else_is_named_at_the_start(tmp_path: Path, data: Path) -> None:
+    """The superuser made a token before the server's user started it; it was "cannot listen on 127.0.0.1"."""
+    if LIKE_ANYBODY and shutil.which("setpriv") is None:
+        pytest.skip("the superuser may read everything, and setpriv is missing here")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "project").mkdir()
+    environment = clean_environment(tmp_path / "home", ANTHROPIC_API_KEY="sk-planted-0123456789")
+    bowerbird = [*LIKE_ANYBODY, *COMMAND, "--data-dir", str(data)]
+    subprocess.run(
+        [*bowerbird, "token", "create", "ann"],
+        cwd=tmp_path / "project",
+        env=environment,
+        check=True,
+        capture_output=True,
+    )
+    (data / "agent.db").chmod(0)
+    serve = [*bowerbird, "serve", "--port", str(free_port())]
+    done = subprocess.run(
+        serve,
+        cwd=tmp_path / "project",
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+    assert done.returncode == 1 and f"{data}/agent.db: Permission denied" in done.stderr
+    assert "listen" not in done.stderr
+
+
+def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "project").mkdir()
+    environment = clean_environment(tmp_path / "home", ANTHROPIC_API_KEY="sk-planted-0123456789")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        serve = [*COMMAND, "serve", "--port", str(port)]
+        done = subprocess.run(
+            serve,
+            cwd=tmp_path / "project",
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=HANG_S,
+            check=False,
+        )
+    assert done.returncode == 1 and f"cannot listen on 127.0.0.1:{port}" in done.stderr

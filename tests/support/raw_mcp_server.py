@@ -3,7 +3,8 @@
 Usage: raw_mcp_server.py NOTES [BEHAVIOUR…]. It appends what it sees to the file NOTES, one JSON value a
 line. Behaviours: `hang` (answers nothing), `hang-once` (the first process only), `flood` (fills stderr),
 `stubborn` (ignores the end of stdin and SIGTERM), `family` (has a grandchild in another session), `noise`
-(prints on stdout), `forgetful` (the first process ends at its first call), `hostile` (its schemas are traps).
+(prints on stdout), `forgetful` (the first process ends at its first call), `hostile` (its schemas are traps), `patterns` (so are
+its regular expressions), `dated` (two harmless ones, the second wrong), `nosy` (asks without end in `wait`).
 """
 
 import json
@@ -66,12 +67,30 @@ HOSTILE = [
     },
 ]
 
+PATTERNS = [
+    tool(
+        f"pattern{i}",
+        {
+            "type": "object",
+            "properties": {
+                f"p{j}": {"type": "string", "pattern": f"(?:a{{1,1000}}){{1,{50 + j}}}$"} for j in range(50)
+            },
+        },
+    )
+    for i in range(20)
+]
+DATED = [
+    tool("dated", {"type": "object", "properties": {"day": {"type": "string", "pattern": r"^\d{4}-\d\d$"}}}),
+    tool("misdated", {"type": "object", "properties": {"day": {"type": "string", "pattern": "(("}}}),
+]
+MORE = {"hostile": HOSTILE, "patterns": PATTERNS, "dated": DATED}
+
 
 class Raw:
     def __init__(self, notes: Path, behaviours: list[str]) -> None:
         self.notes, self.behaviours = notes, set(behaviours)
         self.first = not notes.exists() or not notes.read_text()
-        self.tools = [*TOOLS, *(HOSTILE if "hostile" in self.behaviours else ())]
+        self.tools = [*TOOLS, *(each for name in behaviours for each in MORE.get(name, ()))]
         self.waiting: dict[Any, Any] = {}
         self.asked = 0
         self.lock = threading.Lock()
@@ -152,6 +171,8 @@ class Raw:
             case "die":
                 os._exit(3)
             case "wait":
+                while "nosy" in self.behaviours:
+                    self.request(number, "roots/list", {})
                 return
             case "echo" | "put":
                 self.text(number, arguments["text"])

@@ -30,7 +30,8 @@ _bowerbird() {
     found=("${(@f)$(bowerbird complete-words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
     if (( ${#found} )) && [[ -n ${found[1]} ]]; then compadd -Q -- "${found[@]}"; else _files; fi
 }
-compdef _bowerbird bowerbird
+# What zsh loads at the first Tab is called, too; what ~/.zshrc evaluates is only made known.
+if [[ $0 == _bowerbird ]]; then _bowerbird "$@"; else compdef _bowerbird bowerbird; fi
 """,
     "fish": """\
 function __bowerbird_words
@@ -39,11 +40,6 @@ function __bowerbird_words
 end
 complete -c bowerbird -a '(__bowerbird_words)'
 """,
-}
-_GROUPS = {
-    "config": ("check", "show", "explain", "init", "schema", "reload"),
-    "model": ("fetch",),
-    "tasks": ("add", "list", "runs", "run-now", "pause", "resume", "cancel"),
 }
 _SESSION_FIRST = ("diff", "land", "discard", "show", "rename", "delete", "resume", "fork", "export")
 _PATHS_AFTER = ("diff", "land")
@@ -104,13 +100,14 @@ def _names(shell: Shell, before: Sequence[str], last: str) -> Callable[[], list[
     command = next((word for word in before if not word.startswith("-")), None)
     if command is None:
         visible = [name for name in COMMANDS if name != "complete-words"]
-        return lambda: [*visible, *(_ANYWHERE if last.startswith("-") else ())]
+        # `run` is what is meant where no command is named.
+        return lambda: [*_flags("run", ()), *_ANYWHERE] if last.startswith("-") else visible
     if last.startswith("-"):
         return lambda: [*_flags(command, before), *_ANYWHERE]
-    if command in _GROUPS:
-        chosen = [word for word in before if word in _GROUPS[command]]
+    if group := _group(command):
+        chosen = [word for word in before if word in group]
         if not chosen:
-            return lambda: list(_GROUPS[command])
+            return lambda: group
         return _setting_keys if command == "config" and chosen[0] in ("show", "explain") else list[str]
     if command == "completion":
         return lambda: list(_SCRIPTS)
@@ -145,7 +142,14 @@ def _values(shell: Shell, before: Sequence[str]) -> Callable[[], list[str]] | No
 def _flags(command: str, before: Sequence[str]) -> list[str]:
     from bowerbird.cli.parser import flags_of
 
-    return flags_of([command, *[word for word in before if word in _GROUPS.get(command, ())]])
+    group = _group(command)
+    return flags_of([command, *[word for word in before if word in group]])
+
+
+def _group(command: str) -> list[str]:
+    from bowerbird.cli.parser import commands_of
+
+    return commands_of([command])
 
 
 def _session_ids(shell: Shell) -> list[str]:

@@ -72,6 +72,9 @@ def run_command(arguments: Sequence[str]) -> int:
         if lack := _lack(error):
             shell.terminal.warn(f"bowerbird: {lack}", "red")
             return FAILED
+        if isinstance(error, UnicodeEncodeError) and (wrong := _no_text(arguments)) is not None:
+            shell.terminal.warn(f"bowerbird: {wrong!r} is to be text, and not all of its bytes are UTF-8")
+            return USAGE
         shell.terminal.warn(
             f"bowerbird: internal error: {type(error).__name__}: {error}\n"
             "`bowerbird landings` shows what landed. BOWERBIRD_DEBUG=1 gives a traceback to report.",
@@ -108,6 +111,11 @@ def _sentence(error: Exception) -> str:
     from bowerbird.cli.terminal.error_text import sentence
 
     return sentence(error)
+
+
+def _no_text(arguments: Sequence[str]) -> str | None:
+    """Return the first argument with bytes that are no text in this locale; file names may have them."""
+    return next((word for word in arguments if any("\ud800" <= char <= "\udfff" for char in word)), None)
 
 
 def _lack(error: Exception) -> str:

@@ -373,15 +373,25 @@ def _model(call: Call) -> typer.Typer:
 
 def flags_of(path: Sequence[str]) -> list[str]:
     """Return the options of a command, for completion; none for an unknown one."""
+    options = [
+        option
+        for parameter in getattr(_command_at(path), "params", ())
+        for option in (*parameter.opts, *parameter.secondary_opts)
+    ]
+    return [option for option in options if option.startswith("--")]
+
+
+def commands_of(path: Sequence[str]) -> list[str]:
+    """Return the commands below a command, for completion; none where it has none."""
+    below: dict[str, Any] = getattr(_command_at(path), "commands", {})
+    return [name for name, command in below.items() if not command.hidden]
+
+
+def _command_at(path: Sequence[str]) -> Any:
     from bowerbird.cli.terminal.command_line import Anywhere
     from bowerbird.cli.terminal.terminal import Terminal
 
     command: Any = typer.main.get_command(application_of(Shell(Anywhere(), Terminal())))
     for name in path:
         command = getattr(command, "commands", {}).get(name)
-        if command is None:
-            return []
-    options = [
-        option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
-    ]
-    return [option for option in options if option.startswith("--")]
+    return command

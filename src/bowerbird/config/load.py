@@ -21,6 +21,7 @@ from bowerbird.config.sources import (
     FileLayers,
     Place,
     choose_file,
+    is_there,
     open_to_others,
     read_dotenv,
     read_files,
@@ -195,7 +196,7 @@ def _dotenv(files: FileLayers, bases: Bases, env_file: str | None) -> Variables:
     if values:
         files.read.append(file)
     theirs = bases.here / ".env"
-    if env_file is None and theirs != file and theirs.is_file():
+    if env_file is None and theirs != file and is_there(theirs):
         # Whoever works in a directory that is served could have written it.
         text = f"{theirs} belongs to the project and was not read; name it with --env-file to use it"
         files.findings.append(Finding("note", (), text))

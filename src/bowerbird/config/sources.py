@@ -68,7 +68,7 @@ def choose_file(
     own = home / HOME_DIRECTORY / FILE_NAME
     here = cwd / FILE_NAME
     findings: tuple[Finding, ...] = ()
-    if here.is_file():
+    if is_there(here):
         # What happens to lie there may be a stranger's, or the agent's of another day, and settings can
         # name programs to start.
         if not command and cwd in initialised(home):
@@ -81,6 +81,14 @@ def choose_file(
     if own.is_file():
         return Place(own, own.parent, findings)
     return Place(None, own.parent, findings)
+
+
+def is_there(file: Path) -> bool:
+    """Whether `file` is one; no where it may not be looked at: `sudo -u bowerbird …` in somebody's home."""
+    try:
+        return file.is_file()
+    except OSError:
+        return False
 
 
 def initialised(home: Path) -> frozenset[Path]:

@@ -7,6 +7,7 @@ outcome means.
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -57,7 +58,7 @@ async def checks_in(
 
 async def _check_on(host: SandboxHost, fork: "Branch", command: str) -> Check:
     """Run one check in a throw-away fork of a branch, so that its own files are no change."""
-    apart = await to_thread(fork.fork, "check")
+    apart = await to_thread(partial(fork.fork, "check", throwaway=True))
     try:
         started = time.monotonic()
         found = await (await host.sandbox(apart)).run(command, timeout=CHECK_S, configured_timeout=CHECK_S)

@@ -7,6 +7,7 @@ Here: what is asked for, room for it, attempts and their checks, the result. Not
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
@@ -244,7 +245,8 @@ class _Tournament:
     async def _check_baseline(self, first: Child, found: tuple[Check, ...] | None) -> tuple[Check, ...]:
         if found is not None:
             return found  # before a crash
-        start = await to_thread(self._calls.caller.branch.fork, "baseline", snapshot=first.snapshot or None)
+        snapshot, branch = first.snapshot or None, self._calls.caller.branch
+        start = await to_thread(partial(branch.fork, "baseline", snapshot=snapshot, throwaway=True))
         try:
             return tuple([await self._check(start, command) for command in self._wish.checks])
         finally:

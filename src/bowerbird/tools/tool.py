@@ -56,7 +56,7 @@ class Tool:
             a call.
         recorded: The effect that the ledger is told in place of `effect`, where a call may reach further
             than its class for permission says; None = `effect`.
-        foreign: The schema is another program's word: arguments are checked against it within a deadline.
+        foreign: The schema is another program's word: it was checked, and arguments are, within a deadline.
 
     Raises:
         ToolDefinitionError: a bad name, or a docstring, hint or parameter line is missing.
@@ -129,7 +129,7 @@ class Tool:
             schema, text = made.schema, description or made.description
             runner = _function_runner(fn, made.injected)
         else:
-            schema, text = _given_schema(called, input_schema), description or ""
+            schema, text = _given_schema(called, input_schema, foreign=foreign), description or ""
             runner = _handler_runner(source)
         if not text.strip():
             raise ToolDefinitionError(f"{called} has no description; it tells the model what the tool does")
@@ -304,11 +304,13 @@ def _handler_runner(handler: Callable[..., Any]) -> Runner:
     return run
 
 
-def _given_schema(name: str, schema: Mapping[str, Any] | None) -> dict[str, Any]:
+def _given_schema(name: str, schema: Mapping[str, Any] | None, *, foreign: bool) -> dict[str, Any]:
     if schema is None:
         raise ToolDefinitionError(f"{name}: input_schema is missing; without arguments: {{'type': 'object'}}")
     if schema.get("type") != "object":
         raise ToolDefinitionError(f"{name}: input_schema must have 'type': 'object'")
+    if foreign:  # found good by whoever heard it, where that can be stopped: its patterns may take minutes
+        return {"properties": {}, **schema}
     import jsonschema_rs
 
     try:

@@ -94,6 +94,7 @@ class Branch(BranchFiles, LandingOfBranch):
         copy_repl: bool = False,
         snapshot: str | None = None,
         carry: bool = False,
+        throwaway: bool = False,
     ) -> "Branch":
         """Return a new branch that stands on this one's present state; nothing is copied.
 
@@ -101,12 +102,15 @@ class Branch(BranchFiles, LandingOfBranch):
             copy_repl: the child continues a copy of this branch's interpreter.
             snapshot: stand on an earlier state instead.
             carry: what is pending there is the child's too: it shows and lands it.
+            throwaway: nobody wants its changes: where this process dies before it discards the child, that is
+                removed by the next one.
 
         Raises:
             NotFound: there is no such snapshot.
         """
         self.show_git()  # so that both have the same one, and their histories can be merged
-        state = fork(self._state, self._shared.registry, name, snapshot, live=self._is_held(), carry=carry)
+        registry, live = self._shared.registry, self._is_held()
+        state = fork(self._state, registry, name, snapshot, live=live, carry=carry, throwaway=throwaway)
         if copy_repl:
             state.manifest.update(extra={**state.manifest.value.extra, "repl_of": self.id})
         return Branch(state, self._shared)

@@ -47,6 +47,7 @@ def fork(
     *,
     live: bool,
     carry: bool = False,
+    throwaway: bool = False,
 ) -> BranchState:
     """Make a branch that stands on a frozen state of another; nothing is copied.
 
@@ -55,6 +56,7 @@ def fork(
         live: background processes write; the layers are left as they are and the child
             stands on the newest frozen state.
         carry: what was pending in that state is pending in the child.
+        throwaway: the child goes with this process.
 
     Raises:
         NotFound: there is no such snapshot.
@@ -79,6 +81,7 @@ def fork(
             below=below,
             private=manifest.private,
             root=state.workspace,
+            throwaway=throwaway,
         )
         if carry:
             from bowerbird.workspace.carry_pending import carry as carry_over

@@ -164,6 +164,10 @@ class Workspace:
         """
         return self._shared.registry.empty_trash(now_s, days=days, keep=keep)
 
+    def remove_left(self) -> list[str]:
+        """Remove the throw-away forks, of any workspace, of processes that died; return the ids."""
+        return self._shared.registry.remove_left()
+
     def forget_snapshots(self, branch_id: str, turns: Collection[str], keep: Collection[str] = ()) -> int:
         """Free the disk that only snapshots of old turns need, of a branch of any workspace.
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+from pathlib import Path
 
 import pytest
 from support.abuse import pids_with
@@ -215,3 +217,29 @@ async def test_a_session_that_the_program_forgot_goes_on_as_text(on_stage: Stage
     )  # fmt: skip
     assert second.error is None and second.metadata["history"] == "text", second
     assert "the first thing" in second.content and second.content.endswith("more")
+
+
+GREEDY = """
+open("large.txt", "w").write("x" * 79 + "\\n")
+open("large.txt", "a").write(("x" * 79 + "\\n") * 6000)
+for number in range(1000):
+    send(id=number, method="fs/read_text_file", params={"sessionId": "n-1", "path": cwd + "/large.txt"})
+time.sleep(600)
+"""
+
+
+async def test_a_program_that_asks_and_takes_no_answer_fills_no_memory(on_stage: Stage):
+    """A thousand answers of half a megabyte were held at once; it may ask for eighty thousand."""
+    on_stage.program("claude-agent-acp", "import time\n" + acting(GREEDY))
+    began = most = memory_mb()
+    run = asyncio.ensure_future(on_stage.agent(transport="acp").execute(AgentRequest("go", timeout=12)))
+    while not run.done():
+        most = max(most, memory_mb())
+        await asyncio.sleep(0.05)
+    assert (await run).error is not None
+    assert most - began < 250, f"{most - began} MB"
+
+
+def memory_mb() -> int:
+    """What this process holds in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20

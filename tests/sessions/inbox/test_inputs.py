@@ -1,6 +1,7 @@
 """Accepting inputs: order, duplicates, limits, answers (SE-17 … SE-21)."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,28 @@ async def test_one_input_submitted_ten_times_at_once_is_one_turn(store: Store) -
     assert sorted(accepted.receipt.duplicate for accepted in found) == [False] + [True] * 9
     assert sum(accepted.wake is not None for accepted in found) == 1
     assert len(await turns(store)) == 1
+
+
+async def test_the_two_thousandth_that_waits_is_accepted_nearly_as_the_tenth(store: Store) -> None:
+    """Every open turn was read and built anew for each message."""
+    roomy = SessionSettings(queue_per_session=10_000, queue_total=10_000)
+    accepted = 0
+
+    def more(connection: Any, count: int) -> float:
+        nonlocal accepted
+        began = time.process_time()
+        for _ in range(count):
+            accepted += 1
+            offered = Offered(THREAD, "test", str(accepted), "message", {}, {"content": []})
+            assert accept(connection, offered, roomy).receipt.position == accepted - 1
+        return time.process_time() - began
+
+    async def cost() -> float:
+        return min([await store.write(lambda c: more(c, 10)) for _ in range(5)])
+
+    few = await cost()
+    await store.write(lambda c: more(c, 2_000))
+    assert await cost() < 10 * few
 
 
 async def test_turns_are_in_the_order_of_acceptance(store: Store) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bowerbird.cli.terminal.collector import started
 from bowerbird.cli.terminal.exits import DONE, FAILED, CliExit
 from bowerbird.cli.terminal.shell import Shell
+from bowerbird.core.errors import BowerbirdError
 
 if TYPE_CHECKING:
     from bowerbird.config import Loaded
@@ -60,6 +61,8 @@ def serve(shell: Shell, *, host: str | None, port: int | None, workspace: str | 
             )
         )
     except OSError as error:
+        if error.filename is not None or isinstance(error, BowerbirdError):  # of a file, not of an address
+            raise
         where = f"{loaded.settings.server.host}:{loaded.settings.server.port}"
         why = (error.strerror or str(error)).partition(" (while")[0]
         raise CliExit(

@@ -12,12 +12,12 @@ from bowerbird.cli.review.marking import grade_of
 
 Answer = Literal["y", "n", "a", "d", "q", "?"]
 HELP = (
-    "y  land this\n"
-    "n  do not land this\n"
-    "a  land this and the rest of this file\n"
-    "d  land neither this nor the rest of this file\n"
-    "q  ask no more; land what was chosen\n"
-    "?  this help"
+    "y  land this",
+    "n  do not land this",
+    "a  land this and the rest of this file",
+    "d  land neither this nor the rest of this file",
+    "q  ask no more; land what was chosen",
+    "?  this help",
 )
 
 

@@ -215,7 +215,8 @@ async def _answer(screen: Screen, question: Question) -> Answer:
         answer = "q" if line is None else line.strip().lower()[:1]
         if answer in ("y", "n", "a", "d", "q"):
             return cast("Answer", answer)
-        screen.draw(HELP + "\n")
+        for text in HELP:
+            screen.tell(text)
 
 
 # ---------------------------------------------------------------- what is said

@@ -6,8 +6,8 @@ here: keys and drawing (`prompt_screen.py`, `turn/painter.py`), slash commands (
 
 import asyncio
 from collections.abc import Coroutine
-from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +20,20 @@ from bowerbird.cli.run.models import ChoosableModels
 from bowerbird.cli.run.own_commands import TypedCommands, remember, run_typed
 from bowerbird.cli.run.prompt_screen import ChatScreen, Leave
 from bowerbird.cli.run.questions import answered
-from bowerbird.cli.run.sessions import changed_files, show_past, status_line
+from bowerbird.cli.run.sessions import changed_files, say_end, show_past, status_line
 from bowerbird.cli.run.slash_lines import Command, Fact, Refused, Said, Slash, read_line
-from bowerbird.cli.run.watching import Watch
+from bowerbird.cli.run.watching import Watch, stop_turn
 from bowerbird.cli.terminal.drawing import MarkdownPainter
 from bowerbird.cli.terminal.error_text import sentence
-from bowerbird.cli.terminal.exits import DONE, CliExit, ended_as, how_it_ended, why_it_ended
+from bowerbird.cli.terminal.exits import DONE, CliExit, ended_as
 from bowerbird.cli.terminal.run_options import RunOptions
 from bowerbird.cli.terminal.shell import Shell
-from bowerbird.cli.terminal.text import cost_line, harmless, one_line, plural, short_path
+from bowerbird.cli.terminal.text import harmless, one_line, plural, short_path
 from bowerbird.cli.turn.asking import is_early_answer
 from bowerbird.cli.turn.painter import TurnPainter
 from bowerbird.cli.turn.story import Story
-from bowerbird.core.errors import BowerbirdError, SessionError
+from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.events import ApprovalRequest
 from bowerbird.core.tasks import Tasks
 
 
@@ -58,6 +59,7 @@ class Chat:
         client: what a line works with, from the first line on.
         session: as REST shows it, None until the first message makes one.
         model: what sessions without a model of their own run on. markdown: draws it.
+        elsewhere: turns that do not need this terminal.
     """
 
     client: Client
@@ -94,6 +96,8 @@ class Chat:
         self._stopping = False
         self._queued: dict[str, str] = {}
         self._inbox: dict[str, str] = {}
+        self._asked: dict[str, ApprovalRequest | None] = {}
+        self.elsewhere: set[str] = set()
         self._shown = ""
         self._opening = opening
         self._context_tokens = 0
@@ -152,18 +156,22 @@ class Chat:
                     self.screen.line(f"{harmless(str(error))}", "red")
 
     async def aclose(self) -> None:
-        """Stop what runs (it stays resumable) and say how to come back."""
+        """Stop what runs (a turn stays resumable) and say how to come back."""
+        is_turning = self._is_turning
+        await self._background.cancel()
         if self._worker is not None:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
         await self._end_watch()
         if self.session is not None:
-            terminal = self.shell.terminal
-            if self.screen.mode in ("running", "asking") and not self.commands.running:
-                await self.client.leave(self.session["id"], self._shown)
-                terminal.warn(f"the turn was stopped; continue with: bowerbird resume {self.session['id']}")
+            terminal, thread_id = self.shell.terminal, self.session["id"]
+            if is_turning and self._shown in self.elsewhere:
+                terminal.warn(f"the turn is not over; go on with: bowerbird resume {thread_id}", "dim")
+            elif is_turning:
+                await self.client.leave(thread_id, self._shown)
+                terminal.warn(f"the turn was stopped; continue with: bowerbird resume {thread_id}")
             else:
-                terminal.warn(f"continue with: bowerbird --resume={self.session['id']}", "dim")
+                terminal.warn(f"continue with: bowerbird --resume={thread_id}", "dim")
 
     async def _use(self, thread_id: str) -> None:
         """Make a session the one that is talked to, driven and watched."""
@@ -255,8 +263,9 @@ class Chat:
         assert self.session is not None, "it was made"
         return self.session
 
-    def watch_turn(self, turn_id: str) -> None:
-        """Show a turn once those before it have ended."""
+    def watch_turn(self, turn_id: str, asked: ApprovalRequest | None = None) -> None:
+        """Show a turn, beginning with what it asks already, once those before it have ended."""
+        self._asked[turn_id] = asked
         self._turns.put_nowait(turn_id)
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._show_turns(), name="chat turns")
@@ -288,7 +297,8 @@ class Chat:
                 self.screen.line("")
                 self.screen.echo("> ", queued)
             assert self._watch is not None
-            turn = await self._watch.turn(turn_id, self._show, lambda request: answered(self, request))
+            asked = self._asked.pop(turn_id, None)
+            turn = await self._watch.turn(turn_id, self._show, partial(answered, self), asked)
             self._inbox.pop(turn_id, None)
             self.screen.doing("")
             await self.custom.ended(turn_id)
@@ -314,15 +324,7 @@ class Chat:
     async def _ended(self, turn: Row) -> None:
         await self.refresh()
         assert self.session is not None, "its turn has ended"
-        if turn["error"]:
-            self.screen.line(f"{how_it_ended(turn['stop_reason'])}: {turn['error'].get('message')}", "red")
-            self.screen.line("/resume tries again from where it stopped", "dim")
-        elif why := why_it_ended(turn["stop_reason"]):
-            self.screen.line(f"stopped: {why}", "yellow")
-        window = int(self.session["context_window"])
-        seen = {"context": self.context_tokens, "window": window, "changed": changed_files(self.session)}
-        self.screen.line(cost_line(self.story.usage, **seen), "dim")
-        self.say_changed()
+        say_end(self, turn, self.session)
         told = self.session["title"] or "the turn", ended_as(turn["stop_reason"], failed=bool(turn["error"]))
         self.screen.notifier.tell(": ".join(told))
         self.screen.mode, self._stopping = "feedback" if self._stopping else "idle", False
@@ -346,28 +348,26 @@ class Chat:
         self.session = await self.client.show(self.session["id"], messages=False)
         self.changed = sorted(path.lstrip("/") for path in await self.client.changed(self.session["id"]))
 
+    @property
+    def _is_turning(self) -> bool:
+        return self._worker is not None and not self._worker.done()
+
     def _stop_key(self) -> None:
-        """Ctrl+C in a turn: stop it, then ask for feedback."""
-        if self._waiting_answer is not None:
-            waiting, self._waiting_answer = self._waiting_answer, None
+        """Ctrl+C in a turn: stop it, then ask for feedback; at a command's question: it is given up."""
+        waiting, self._waiting_answer = self._waiting_answer, None
+        if waiting is not None and self._is_turning:
             waiting.set_result("")
+        elif waiting is not None:
+            waiting.cancel()
+            self.screen.line("stopped; nothing was done", "yellow")
         self.commands.stop()
-        is_running = self._worker is not None and not self._worker.done()
-        if self.session is None or self._stopping or not is_running:
+        if self.session is None or self._stopping or not self._is_turning:
             return
         self._stopping = True
         self.screen.doing("stopping")
-        self._in_background(self._cancel(self.session["id"]))
-
-    async def _cancel(self, thread_id: str) -> None:
-        turn = await self.client.turn(thread_id, self._shown) if self._shown else None
         inbox_id = self._inbox.get(self._shown)
-        with suppress(SessionError):  # it ended, or began, in this moment
-            if turn is not None and turn["state"] == "queued" and inbox_id is not None:
-                await self.client.take_back(thread_id, inbox_id)  # what runs before it is another door's
-                self.screen.line("taken back before it began; nothing else was stopped", "yellow")
-                return
-            await self.client.cancel(thread_id)
+        thread_id, say = self.session["id"], self.screen.warn
+        self._in_background(stop_turn(self.client, thread_id, self._shown, inbox_id, say))
 
     # ------------------------------------------------------------ questions
 

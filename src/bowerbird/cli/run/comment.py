@@ -82,7 +82,7 @@ def comment(
         end = None if at.last == at.first else at.last
         remark = _Remark("/" + path.lstrip("/"), "old" if old else "new", at.first, end, text)
         thread_id = await client.session_for(options)
-        shot = OneShot(shell, client, options, who_answers(options))
+        shot = OneShot(shell, client, options, who_answers(options, shell.terminal))
         return await shot.run(thread_id, lambda: client.comment(thread_id, remark))
 
     return run_with(shell, options, work)

@@ -5,9 +5,11 @@ Here: also the keys that need none of the prompt's state. Not here: what the oth
 
 import os
 import signal
+import sys
+import termios
 import time
-from collections.abc import Callable, Coroutine
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +52,22 @@ class Keyboard(Vt100Input):
         return nullcontext()
 
 
+@contextmanager
+def as_given(before: list[Any] | None) -> Generator[None]:
+    """Set the terminal, for a while, as it was before the conversation; None = there is none."""
+    if before is None:
+        yield
+        return
+    now = termios.tcgetattr(sys.stdin)
+    termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, now)
+
+
 def bind_lines(keys: KeyBindings) -> None:
-    """Have Enter send, Alt+Enter begin a line, Ctrl+D leave an empty one."""
+    """Have Enter send, Alt+Enter begin a line, Ctrl+D leave an empty one, Esc close a menu."""
 
     @keys.add("enter", filter=WRITING)
     def accept(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
@@ -61,6 +77,10 @@ def bind_lines(keys: KeyBindings) -> None:
     @keys.add("escape", "enter", filter=WRITING)
     def newline(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
         event.current_buffer.insert_text("\n")
+
+    @keys.add("escape", filter=has_completions & emacs_mode)
+    def close(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
+        event.current_buffer.cancel_completion()
 
     @keys.add("c-d")
     def leave(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered

@@ -14,6 +14,9 @@ from bowerbird.core.errors import AlreadyAnswered, NoPendingRequest, SessionErro
 from bowerbird.core.events import ApprovalRequest
 from bowerbird.sessions.live.hub import TurnMark
 
+UNANSWERED = "The user does not want to answer this question."
+"""What the model is told by `deny` without words: the word alone would read as the answer."""
+
 
 def tail(shell: Shell, *, session: str | None, after: int | None, json: bool, workspace: str | None) -> int:
     """Follow a session live until Ctrl+C, whoever drives it; a server that restarts is waited for.
@@ -104,14 +107,17 @@ def cancel(shell: Shell, *, session: str, json: bool = False) -> int:
 def answer(shell: Shell, *, request: str, decision: str, feedback: str | None, json: bool = False) -> int:
     """Answer a pending request, `approve` or `deny`; `request` may be a session with one pending.
 
-    A plan is rejected with the same word: `deny` says `reject` for it.
+    A plan is rejected with the same word: `deny` says `reject` for it. A question is answered with words.
     """
 
     async def work(client: Client) -> int:
         found = await _pending(client, request)
         said = "reject" if found["kind"] == "plan" and decision == "deny" else decision
+        answer = (
+            _to_question(request, decision, feedback) if found["kind"] == "user" else Answer(said, feedback)
+        )
         try:
-            await client.answer(found["conversation_id"], found["request_id"], Answer(said, feedback))
+            await client.answer(found["conversation_id"], found["request_id"], answer)
         except (AlreadyAnswered, NoPendingRequest) as error:
             raise CliExit(USAGE, str(error)) from None
         if json:
@@ -120,6 +126,17 @@ def answer(shell: Shell, *, request: str, decision: str, feedback: str | None, j
         return DONE
 
     return with_client(shell, None, work)
+
+
+def _to_question(request: str, decision: str, words: str | None) -> Answer:
+    """Return the answer to a question of the agent; raises CliExit where it lacks words."""
+    if decision == "deny":
+        return Answer("deny", words or UNANSWERED)
+    if not (words or "").strip():
+        raise CliExit(
+            USAGE, f'the agent asks a question: bowerbird approve {request} --feedback "your answer"'
+        )
+    return Answer(str(words))
 
 
 async def _pending(client: Client, request: str) -> Row:

@@ -6,10 +6,11 @@ Here: the run of one turn and its three output forms. Not here: input, sessions,
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 from bowerbird.cli.client.protocol import Client, News, Row
-from bowerbird.cli.run.watching import Ask, Watch
+from bowerbird.cli.run.watching import Ask, Watch, open_request
 from bowerbird.cli.terminal.drawing import MarkdownPainter
 from bowerbird.cli.terminal.exits import TIMEOUT, code_of_turn, how_it_ended, why_it_ended
 from bowerbird.cli.terminal.run_options import RunOptions
@@ -24,18 +25,18 @@ from bowerbird.core.events import ApprovalRequest
 _FRAME_S = 0.1
 
 
-def who_answers(options: RunOptions) -> Ask | None:
+def who_answers(options: RunOptions, terminal: Terminal) -> Ask | None:
     """Return who answers questions of a one-shot run: the person at the terminal, `--yes`, or nobody."""
     if options.yes:
         from bowerbird.cli.turn.asking import approve_within_policy
 
         return approve_within_policy
     if sys.stdin.isatty() and sys.stderr.isatty() and options.form == "text":
-        return _ask_at_terminal
+        return partial(_ask_at_terminal, terminal)
     return None
 
 
-async def _ask_at_terminal(request: ApprovalRequest) -> Answer | None:
+async def _ask_at_terminal(terminal: Terminal, request: ApprovalRequest) -> Answer | None:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.output.defaults import create_output
 
@@ -43,13 +44,10 @@ async def _ask_at_terminal(request: ApprovalRequest) -> Answer | None:
 
     prompt: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr))
 
-    def say(text: str) -> None:
-        sys.stderr.write(text + "\n")
-
     async def read(question: str, text: str) -> str:
         return await prompt.prompt_async(question, default=text)
 
-    return await ask_person(request, say, read)
+    return await ask_person(request, terminal.warn, read, terminal.width)
 
 
 class OneShotSink:
@@ -189,12 +187,9 @@ class OneShot:
         return await self._watched(thread_id, begin)
 
     async def _answer_pending(self, thread_id: str, turn: Row, ask: Ask) -> None:
-        found = (await self._client.turn(thread_id, turn["turn_id"]))["request"]
-        if found is None:
+        request = open_request(await self._client.turn(thread_id, turn["turn_id"]))
+        if request is None:
             return
-        request = ApprovalRequest(
-            found["request_id"], found["kind"], tools=tuple(found["tools"]), text=found["text"]
-        )
         answer = await ask(request)
         if answer is not None:
             await self._client.answer(thread_id, request.id, answer)

@@ -12,15 +12,14 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Coroutine, Generator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import in_terminal, run_in_terminal
+from prompt_toolkit.application import get_app, in_terminal, run_in_terminal
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI
-from prompt_toolkit.input.vt100 import cooked_mode
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
@@ -34,6 +33,7 @@ from bowerbird.cli.run.keyboard import (
     TABS,
     WRITING,
     Keyboard,
+    as_given,
     bind_lines,
     bind_stopping,
     bind_suspending,
@@ -87,20 +87,17 @@ class ChatScreen:
         self.queued: list[str] = []
         self.status: Callable[[], str] = str
         self.shown = asyncio.Event()
-        self._terminal = terminal
-        self._on_stop = on_stop
+        self._terminal, self._on_stop = terminal, on_stop
         self._work: asyncio.Future[None] | None = None
-        self._pressed = 0
+        self._pressed, self._interrupted_at, self._is_left = 0, 0.0, False
         self._spinner: Spinner | None = None
         self._workers: dict[str, Spinner] = {}
         self._calls: dict[str, tuple[Spinner, str]] = {}
-        self._pending = ""
-        self._step = ""
-        self._aside = ""
-        self._begun = ""
+        self._pending = self._step = self._aside = self._begun = ""
         self._unprinted: list[str] = []
         self._printing: asyncio.Task[None] | None = None
-        self._interrupted_at = 0.0
+        self._lent = asyncio.Lock()
+        self._given: list[Any] | None = None
         self.pictures = Pictures(self.line)
         self._prompt: PromptSession[str] = PromptSession(
             input=Keyboard(sys.stdin) if sys.stdin.isatty() else None,
@@ -129,7 +126,10 @@ class ChatScreen:
 
     async def read(self) -> str:
         """Return the next line; raises Leave for Ctrl+D, or Ctrl+C twice."""
-        await self.drained()
+        async with self._lent:  # a pager that the last line began has the keys and the screen
+            await self.drained()
+        if self._is_left:
+            raise Leave
         self._pressed = 0
         with patch_stdout(raw=True):
             try:  # a signal is ours to take: the prompt's own way loses one that comes while it ends
@@ -179,7 +179,7 @@ class ChatScreen:
         Else Enter would arrive as another character and Ctrl+D not at all. Ctrl+C is a signal, and taken.
         """
         try:
-            before = termios.tcgetattr(sys.stdin)
+            before = self._given = termios.tcgetattr(sys.stdin)
         except (termios.error, ValueError, OSError):
             yield
             return
@@ -207,11 +207,12 @@ class ChatScreen:
 
         def shown() -> None:
             self.notifier.watch(False)
-            with cooked_mode(sys.stdin.fileno()) if sys.stdin.isatty() else nullcontext():
+            with as_given(self._given):
                 show()
             self.notifier.watch(True)
 
-        await run_in_terminal(shown, in_executor=True)
+        async with self._lent:
+            await run_in_terminal(shown, in_executor=True)
 
     def set_aside(self) -> None:
         """Keep what is being typed for after a question: it is no answer to it."""
@@ -314,8 +315,9 @@ class ChatScreen:
             self._prompt.app.invalidate()
 
     def leave(self) -> None:
-        """End the reading of lines."""
-        if self._prompt.app.is_running:
+        """End the reading of lines, also where the next prompt has not begun."""
+        self._is_left = True
+        if self._prompt.app.is_running and not self._prompt.app.is_done:
             self._prompt.app.exit(exception=EOFError)
 
     def _print(self, text: str) -> None:
@@ -361,10 +363,9 @@ class ChatScreen:
     # ------------------------------------------------------------ keys
 
     def _keys(self) -> KeyBindings:
-        keys = KeyBindings()
-        bind_lines(keys)
+        bind_lines(keys := KeyBindings())
 
-        @keys.add("c-c", filter=WRITING)
+        @keys.add("c-c", filter=WRITING, eager=True)  # at a dumb terminal the prompt has one that leaves
         def interrupt(_event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
             self._interrupt()
 
@@ -392,7 +393,7 @@ class ChatScreen:
         elif prompt.default_buffer.text:
             prompt.default_buffer.reset()
         elif now - self._interrupted_at <= TWICE_S:
-            prompt.app.exit(exception=KeyboardInterrupt)
+            get_app().exit(exception=KeyboardInterrupt)
         else:
             self.line("Ctrl+C again leaves; so does Ctrl+D.", "dim")
         self._interrupted_at = now

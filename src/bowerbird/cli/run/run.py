@@ -42,7 +42,7 @@ def run(shell: Shell, **values: Any) -> int:
         from bowerbird.cli.run.oneshot import OneShot, who_answers
 
         thread_id = await client.session_for(options)
-        shot = OneShot(shell, client, options, who_answers(options))
+        shot = OneShot(shell, client, options, who_answers(options, shell.terminal))
         return await shot.run(thread_id, lambda: client.send(thread_id, message_of(options)))
 
     return run_with(shell, options, work)
@@ -72,7 +72,9 @@ def run_with(
     async def framed(opening: Opening) -> int:
         return await work(await opening.client())
 
-    return _opened(shell, options, framed, attended=who_answers(options) is not None, model=model)
+    return _opened(
+        shell, options, framed, attended=who_answers(options, shell.terminal) is not None, model=model
+    )
 
 
 def _talk(shell: Shell, options: RunOptions) -> int:
@@ -142,7 +144,7 @@ def resume(
     shell.terminal.quiet = quiet
     thread_id, last, model = with_client(shell, workspace, lambda client: _last_turn(client, session))
     options = replace(options, resume=thread_id)
-    ask = who_answers(options)
+    ask = who_answers(options, shell.terminal)
     if last is None:
         if not is_interactive():
             shell.terminal.note('nothing is unfinished here; send a message with: bowerbird --resume=ID "…"')

@@ -11,10 +11,21 @@ from typing import TYPE_CHECKING
 
 from bowerbird.cli.client.opening import with_client
 from bowerbird.cli.client.protocol import Client, Row
+from bowerbird.cli.run.watching import open_request
 from bowerbird.cli.terminal.drawing import key_parameter
-from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
+from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit, how_it_ended, why_it_ended
 from bowerbird.cli.terminal.shell import Shell
-from bowerbird.cli.terminal.text import age, cut, harmless, money, one_line, plural, table, wrapped
+from bowerbird.cli.terminal.text import (
+    age,
+    cost_line,
+    cut,
+    harmless,
+    money,
+    one_line,
+    plural,
+    table,
+    wrapped,
+)
 from bowerbird.core.timestamps import from_iso
 
 if TYPE_CHECKING:
@@ -134,13 +145,43 @@ def last_lines(messages: Sequence[Row], *, width: int, height: int) -> list[str]
 
 
 async def show_past(chat: "Chat") -> None:
-    """Show where a session that is resumed stands: a screen of what was said last."""
+    """Show where a session that is resumed stands: a screen of what was said last, and what is not over."""
     if chat.session is None:
         return
     height = max(get_terminal_size().lines - ROOM_FOR_PROMPT, 5)
     messages = await chat.client.messages(chat.session["id"])
     for line in last_lines(messages, width=chat.screen.width, height=height):
         chat.screen.line(line)
+    chat.say_changed()
+    await _go_on(chat, chat.session)
+
+
+async def _go_on(chat: "Chat", session: Row) -> None:
+    """Show the turns that were not over when this terminal came, but for one that runs elsewhere."""
+    thread_id, is_server = session["id"], chat.client.is_server
+    for row in await chat.client.turns(thread_id):
+        asked, state = None, row["state"]
+        if state == "waiting":
+            asked = open_request(await chat.client.turn(thread_id, row["turn_id"]))
+        elif state == "running" and session["status"] == "running":
+            where = "on the server" if is_server else "in another terminal"
+            chat.screen.line(f"a turn runs {where}; follow it with: bowerbird tail {thread_id}", "yellow")
+        if asked is not None or (state in ("queued", "running") and session["status"] != "running"):
+            chat.elsewhere |= {row["turn_id"]} if asked is not None or is_server else set()
+            chat.watch_turn(row["turn_id"], asked)
+
+
+def say_end(chat: "Chat", turn: Row, session: Row) -> None:
+    """Say how a turn has ended, what it took, and what is changed now."""
+    screen = chat.screen
+    if turn["error"]:
+        screen.line(f"{how_it_ended(turn['stop_reason'])}: {turn['error'].get('message')}", "red")
+        screen.line("/resume tries again from where it stopped", "dim")
+    elif why := why_it_ended(turn["stop_reason"]):
+        screen.line(f"stopped: {why}", "yellow")
+    window, changed = int(session["context_window"]), changed_files(session)
+    seen = cost_line(chat.story.usage, context=chat.context_tokens, window=window, changed=changed)
+    screen.line(seen, "dim")
     chat.say_changed()
 
 

@@ -6,12 +6,12 @@ Here: the loop over a session's events. Not here: drawing, how a question is rea
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 from bowerbird.cli.client.protocol import Client, News, Row
 from bowerbird.cli.terminal.exits import ServerAway
 from bowerbird.cli.turn.answer import Answer
-from bowerbird.core.errors import AlreadyAnswered, NoPendingRequest
+from bowerbird.core.errors import AlreadyAnswered, NoPendingRequest, SessionError
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest
 from bowerbird.sessions.live.hub import TurnMark
 
@@ -52,6 +52,7 @@ class Watch:
         self._is_there = not client.is_server
         self._is_answered = False
         self._is_lost = False
+        self._put: set[str] = set()  # questions that were put to the person
 
     async def begin(self) -> None:
         """Subscribe now: events from here on are kept until they are asked for."""
@@ -63,13 +64,21 @@ class Watch:
             self._is_there = True
             await asyncio.wait({self._next})
 
-    async def turn(self, turn_id: str, show: Callable[[News], None], ask: Ask | None) -> Row:
+    async def turn(
+        self,
+        turn_id: str,
+        show: Callable[[News], None],
+        ask: Ask | None,
+        asked: ApprovalRequest | None = None,
+    ) -> Row:
         """Show events until the turn stops; return how it stands then.
 
         Args:
-            ask: answers its questions; None leaves them to other doors.
+            ask: answers its questions; None leaves them to other doors. asked: one that is open already.
         """
         self._is_answered = False
+        if asked is not None and ask is not None:
+            await self._answer(asked, ask)
         while True:
             news = await self._one()
             if news is None and self._is_lost:
@@ -78,6 +87,9 @@ class Watch:
                 turn = await self._turn(turn_id)
                 if self._has_ended(turn) and not self._is_asking(turn):
                     return turn
+                asked = open_request(turn)  # one from before this terminal came is not told anew
+                if ask is not None and asked is not None and asked.id not in self._put:
+                    await self._answer(asked, ask)
                 continue
             another = self._begun(news)
             if another is not None and another != turn_id:
@@ -140,6 +152,7 @@ class Watch:
     async def _answer(self, request: ApprovalRequest, ask: Ask) -> None:
         """Ask the person, until they answer or someone at another door has; other news is shown after."""
         self._is_answered = False
+        self._put.add(request.id)
         asking = asyncio.ensure_future(ask(request))
         try:
             while not asking.done():
@@ -185,6 +198,28 @@ class Watch:
             await asyncio.gather(self._next, return_exceptions=True)
         async with aclosing(self._events):
             pass
+
+
+async def stop_turn(
+    client: Client, thread_id: str, turn_id: str, inbox_id: str | None, say: Callable[[str], None]
+) -> None:
+    """Stop a turn, or take its message back where it has not begun: what runs before it is another door's."""
+    turn = await client.turn(thread_id, turn_id) if turn_id else None
+    with suppress(SessionError):  # it ended, or began, in this moment
+        if turn is not None and turn["state"] == "queued" and inbox_id is not None:
+            await client.take_back(thread_id, inbox_id)
+            say("taken back before it began; nothing else was stopped")
+            return
+        await client.cancel(thread_id)
+
+
+def open_request(turn: Row) -> ApprovalRequest | None:
+    """Return what a turn waits for, as `Client.turn` tells it; None for nothing."""
+    found = turn["request"]
+    if found is None:
+        return None
+    tools = tuple(found["tools"])
+    return ApprovalRequest(found["request_id"], found["kind"], tools=tools, text=found["text"])
 
 
 def _settles(news: News, request: ApprovalRequest) -> bool:

@@ -112,9 +112,11 @@ def _why(served: "Loaded") -> str:
 
 def _may_differ() -> bool:
     """Whether anything is here that only a server reads; looking is cheaper than loading twice."""
+    from bowerbird.config.sources import is_there
+
     here = Path.cwd()
     files = (here / "config.yaml", here / ".env", here / "data" / "agent.db")
-    return any(name in os.environ for name in _SIGNS) or any(file.exists() for file in files)
+    return any(name in os.environ for name in _SIGNS) or any(map(is_there, files))
 
 
 def _served(anywhere: "Anywhere") -> "Loaded":

@@ -23,8 +23,11 @@ def branch_paths(paths: Sequence[str], workspace: Path | None) -> list[str]:
     """
     if workspace is None:
         return _whole([_from_top(path) for path in paths])
-    here = Path.cwd()
-    start = here if here.is_relative_to(workspace) else workspace
+    try:
+        start = Path.cwd()
+    except FileNotFoundError:  # it was removed: names are of the workspace
+        start = workspace
+    start = start if start.is_relative_to(workspace) else workspace
     result: list[str] = []
     for path in paths:
         normal = Path(os.path.normpath(start / path))

@@ -119,7 +119,8 @@ def pending_lines(request: ApprovalRequest) -> list[str]:
     """Return a question as one reads it who only watches: with the commands that answer it."""
     has_help = request.kind == "approval" or request.kind in _HELP
     lines = question_lines(request)[:-1] if has_help else question_lines(request)
-    return [*lines, f"answer with: bowerbird approve {request.id} · bowerbird deny {request.id}"]
+    words = ' --feedback "…"' if request.kind == "user" else ""
+    return [*lines, f"answer with: bowerbird approve {request.id}{words} · bowerbird deny {request.id}"]
 
 
 def _call_lines(tool: Mapping[str, Any], number: str) -> list[str]:

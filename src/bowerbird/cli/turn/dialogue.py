@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from bowerbird.cli.terminal.text import harmless
 from bowerbird.cli.turn.answer import Answer
-from bowerbird.cli.turn.asking import question_lines, read_reply
+from bowerbird.cli.turn.asking import read_reply, styled_question
 from bowerbird.core.events import ApprovalRequest, CallAnswer
 
 Read = Callable[[str, str], Awaitable[str]]
-Say = Callable[[str], None]
+Say = Callable[[str, str], None]
 
 _LINE = re.compile(r"(?P<number>\d{1,4})?\s*(?P<word>yes|no|edit|y|n|e)(?:\s+(?P<rest>.*))?", re.I | re.S)
 
@@ -100,15 +100,15 @@ class Dialogue:
         return Answer("approve" if approved else "deny", None, dict(self._given))
 
 
-async def ask_person(request: ApprovalRequest, say: Say, read: Read) -> Answer | None:
+async def ask_person(request: ApprovalRequest, say: Say, read: Read, width: int) -> Answer | None:
     """Ask until there is an answer; None when the input ended.
 
     Args:
-        say: shows a line. read: reads a line after a prompt, begun as the second
-            argument says; raises EOFError at the end.
+        say: shows a line in a style. read: reads a line after a prompt, begun as the second
+            argument says; raises EOFError at the end. width: of the terminal.
     """
-    for line in question_lines(request):
-        say(line)
+    for line, style in styled_question(request, width):
+        say(line, style)
     dialogue = Dialogue(request)
     while True:
         try:
@@ -119,7 +119,7 @@ async def ask_person(request: ApprovalRequest, say: Say, read: Read) -> Answer |
         if isinstance(reply, Answer):
             return reply
         for text in reply:
-            say(text)
+            say(text, "")
 
 
 def _word(said: CallAnswer | None) -> str:

@@ -1,7 +1,7 @@
 """HTTP to one provider over aiohttp: a request, its redirects, and what fails before an answer begins.
 
-Here: the only module that knows aiohttp: sessions, proxies, TLS, sending a body. Not here: what is sent or
-what an answer means (the wire modules), how long it may take (`connection`, `sse`), retries
+Here: the only module that knows aiohttp, beside `interim`: sessions, proxies, TLS, sending a body. Not here:
+what is sent or what an answer means (the wire modules), how long it may take (`connection`, `sse`), retries
 (`wrappers/retry`). Imported with the first call, in a thread: aiohttp takes long enough to stall others.
 """
 
@@ -16,6 +16,7 @@ from bowerbird.core.errors import ModelError
 from bowerbird.core.processes import descriptors
 from bowerbird.models.failures import quoted
 from bowerbird.models.providers.endpoint import Endpoint
+from bowerbird.models.providers.interim import Connector
 from bowerbird.models.redact import Redactor
 from bowerbird.models.settings import is_loopback
 
@@ -57,9 +58,7 @@ class Transport:
             raise self._refused(f"{self._where}: {error}") from error
         self._session = aiohttp.ClientSession(
             # 0 is no limit: how many turns run is ours to say, and each holds one connection.
-            connector=aiohttp.TCPConnector(
-                limit=0, keepalive_timeout=IDLE_CONNECTION_S, ssl=endpoint.verify_tls
-            ),
+            connector=Connector(limit=0, keepalive_timeout=IDLE_CONNECTION_S, ssl=endpoint.verify_tls),
             cookie_jar=aiohttp.DummyCookieJar(),
             # Reading is timed by our clock, which knows the first event from later silence.
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=endpoint.timeouts.connect_s),

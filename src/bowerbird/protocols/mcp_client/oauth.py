@@ -26,6 +26,7 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl, ValidationError
 
 from bowerbird.core.threads import to_thread
+from bowerbird.protocols.mcp_client.http_bounds import IDENTITY, hold_to_bounds
 from bowerbird.protocols.mcp_client.logins import LoginNeeded, Logins
 from bowerbird.protocols.mcp_client.spec import OAuthSpec, ServerSpec
 
@@ -190,7 +191,12 @@ async def sign_in(
 
 async def _tools_of(spec: ServerSpec, auth: OAuthClientProvider) -> int:
     async with (
-        httpx2.AsyncClient(auth=auth, headers=dict(spec.headers), timeout=httpx2.Timeout(30.0)) as http,
+        httpx2.AsyncClient(
+            auth=auth,
+            headers={**IDENTITY, **spec.headers},
+            timeout=httpx2.Timeout(30.0),
+            event_hooks={"response": [hold_to_bounds]},
+        ) as http,
         Client(streamable_http_client(spec.url, http_client=http)) as client,
     ):
         return len((await client.list_tools()).tools)

@@ -1,7 +1,7 @@
 """Would a model's provider take this schema? (PT-19) Pure.
 
-Here: the one check, with the strictest provider in mind. Not here: checking arguments against a schema
-(`agent/turn_loop/arguments.py`).
+Here: the one check, with the strictest provider in mind. Not here: its patterns, which can take long to read
+(`patterns.py`), checking arguments against a schema (`agent/turn_loop/arguments.py`).
 """
 
 import json
@@ -58,6 +58,20 @@ def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return `schema` without the dialect that only validators care for, its texts without control codes."""
     shown = cast("dict[str, Any]", _shown(schema))
     return {key: value for key, value in shown.items() if key != "$schema"}
+
+
+def _without_patterns(value: Any) -> Any:
+    """Return a schema without its regular expressions; a parameter that is called `pattern` stays."""
+    if isinstance(value, Mapping):
+        nothing: dict[str, Any] = {}
+        return {
+            key: nothing if key == "patternProperties" else _without_patterns(inner)
+            for key, inner in cast("Mapping[str, Any]", value).items()
+            if key != "pattern" or not isinstance(inner, str)
+        }
+    return (
+        [_without_patterns(inner) for inner in cast("list[Any]", value)] if isinstance(value, list) else value
+    )
 
 
 def _shown(value: Any) -> Any:
@@ -153,7 +167,7 @@ def _invalid(schema: Mapping[str, Any]) -> str | None:
     import jsonschema_rs
 
     try:
-        jsonschema_rs.validator_for(plain_schema(schema))
+        jsonschema_rs.validator_for(_without_patterns(plain_schema(schema)))
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
         lines = str(error).strip().splitlines()
         return f"it is not a JSON Schema: {lines[0][:200] if lines else type(error).__name__}"

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import Tool as ServerTool
@@ -18,6 +18,7 @@ from bowerbird.core.errors import ToolDefinitionError
 from bowerbird.core.tasks import Tasks
 from bowerbird.protocols.mcp_client.child import Ring
 from bowerbird.protocols.mcp_client.connection import Connection, ConnectionLost, Hooks
+from bowerbird.protocols.mcp_client.patterns import pattern_problems
 from bowerbird.protocols.mcp_client.schemas import schema_problem
 from bowerbird.protocols.mcp_client.spec import ServerSpec
 from bowerbird.protocols.mcp_client.tools import make_tool
@@ -58,6 +59,7 @@ class Server:
         self._retrying: asyncio.Task[None] | None = None
         self._refreshing: asyncio.Task[None] | None = None
         self._stale = False
+        self._read: tuple[list[dict[str, Any]], list[str | None]] = ([], [])
         self._waited = False
         self._background = Tasks(f"mcp {spec.name} end")
         self._closed = False
@@ -139,7 +141,7 @@ class Server:
         try:
             async with asyncio.timeout(self.spec.start_timeout_s):
                 await connection.ready()
-                self._take(await connection.list_tools())
+                await self._take(await connection.list_tools())
         except (TimeoutError, ConnectionLost, MCPError, ValidationError, RuntimeError) as error:
             self.failure = self.redact(self._why(error))
             self._background.spawn(connection.aclose())
@@ -194,16 +196,18 @@ class Server:
             self._stale = False
             try:
                 async with asyncio.timeout(self.spec.start_timeout_s):
-                    self._take(await connection.list_tools())
+                    await self._take(await connection.list_tools())
             except (TimeoutError, ConnectionLost, MCPError, ValidationError) as error:
                 _log.warning("MCP server %s: its tools cannot be listed: %s", self.spec.name, error)
                 return
 
-    def _take(self, listed: list[ServerTool]) -> None:
+    async def _take(self, listed: list[ServerTool]) -> None:
         tools: dict[str, Tool] = {}
         warnings: list[str] = []
         absent: dict[str, str] = {}
+        patterns = await self._patterns(listed)
         for each in sorted(listed, key=lambda tool: tool.name):
+            await asyncio.sleep(0)  # five hundred large schemas: others have their turn between two
             name = mcp_name(self.spec.name, each.name)
             if not self.spec.offers(each.name):
                 continue
@@ -211,6 +215,7 @@ class Server:
                 absent[name] = f"denied by mcp_servers.{self.spec.name}.approval"
                 continue
             problem = "its name is used twice" if name in tools else schema_problem(each.input_schema)
+            problem = problem or patterns.get(each.name)
             if problem is None:
                 try:
                     tools[name] = make_tool(self, each)
@@ -220,6 +225,13 @@ class Server:
                 shown = self.redact(f"{each.name[:80]}: {problem}")
                 warnings.append(f"MCP server {self.spec.name}: a tool is left out: {shown}")
         self._tools, self.warnings, self.absent = tuple(tools.values()), tuple(warnings), absent
+
+    async def _patterns(self, listed: list[ServerTool]) -> dict[str, str | None]:
+        """Return what is wrong with the patterns of each tool."""
+        schemas = [each.input_schema for each in listed]
+        if schemas != self._read[0]:  # a list that is heard again and again is read once
+            self._read = schemas, await pattern_problems(schemas)
+        return {each.name: found for each, found in zip(listed, self._read[1], strict=True)}
 
 
 def _seen(task: "asyncio.Task[None]") -> None:

@@ -5,10 +5,8 @@ Here: framing for stdio, the HTTP client with its headers. Not here: what messag
 
 import asyncio
 import ipaddress
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from itertools import islice
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -16,15 +14,17 @@ import anyio
 import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
 
 from bowerbird.core.threads import to_thread
-from bowerbird.protocols.mcp_client.child import Child, Ring
+from bowerbird.protocols.mcp_client.asked import bounded
+from bowerbird.protocols.mcp_client.child import LARGEST_LINE, Child, Ring
+from bowerbird.protocols.mcp_client.http_bounds import IDENTITY, hold_to_bounds, log_rarely
 from bowerbird.protocols.mcp_client.logins import LoginNeeded
+from bowerbird.protocols.mcp_client.messages import MOST_PARTS, is_readable, read_message
 from bowerbird.protocols.mcp_client.spec import ServerSpec
 
-_PARTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)|[\[\]{},]', re.DOTALL)
 Streams = tuple[Any, Any]  # the SDK's pair: messages from the server, messages to it
 
 
@@ -40,9 +40,6 @@ class Pipes(Protocol):
 
 Start = Callable[[ServerSpec, Ring], Awaitable[Pipes]]
 
-# Texts, brackets and commas: 16 MiB of them would hold up everybody while they are read.
-MOST_PARTS = 100_000
-DEEPEST = 150  # brackets; what reads messages gives up on a whole message at 200
 _CONNECT_S = 10.0
 _STREAM_SILENCE_S = 300.0
 
@@ -58,24 +55,48 @@ def open_streams(
         start: starts a server of the stdio transport.
     """
     if spec.transport == "stdio":
-        return _stdio(spec, ring, ended, start)
+        return _questions_bounded(_stdio(spec, ring, ended, start), ring)
+    log_rarely()
     if spec.transport == "sse":
-        return sse_client(spec.url, headers=dict(spec.headers), timeout=_CONNECT_S)
-    return _http(spec)
+        headers = {**IDENTITY, **spec.headers}
+        sse = sse_client(spec.url, headers, timeout=_CONNECT_S, httpx_client_factory=_bounded_client)
+        return _questions_bounded(sse, ring)
+    return _questions_bounded(_http(spec), ring)
+
+
+@asynccontextmanager
+async def _questions_bounded(
+    transport: AbstractAsyncContextManager[Streams], ring: Ring
+) -> AsyncGenerator[Streams, None]:
+    async with transport as streams:
+        yield bounded(streams, ring)
+
+
+def _bounded_client(
+    headers: dict[str, Any] | None = None,
+    timeout: httpx2.Timeout | None = None,
+    auth: httpx2.Auth | None = None,
+) -> httpx2.AsyncClient:
+    client = create_mcp_http_client(headers, timeout, auth)
+    client.event_hooks = {"response": [hold_to_bounds]}
+    return client
 
 
 @asynccontextmanager
 async def _http(spec: ServerSpec) -> AsyncGenerator[Streams, None]:
     timeout = httpx2.Timeout(_CONNECT_S, read=max(_STREAM_SILENCE_S, spec.call_timeout_s))
-    options: dict[str, Any] = {"headers": dict(spec.headers), "timeout": timeout}
+    hooks: list[Callable[[httpx2.Response], Awaitable[None]]] = [hold_to_bounds]
+    options: dict[str, Any] = {"headers": {**IDENTITY, **spec.headers}, "timeout": timeout}
     if _is_loopback(spec.url):
         options["trust_env"] = False  # a proxy of the environment cannot reach this machine
     if spec.oauth is not None:
         auth = await _auth(spec)
-        options |= {"auth": auth} if auth is not None else {"event_hooks": {"response": [_asks_for(spec)]}}
+        options["auth"] = auth
+        if auth is None:
+            hooks.append(_asks_for(spec))
     async with (
-        httpx2.AsyncClient(**options) as client,
-        streamable_http_client(spec.url, http_client=client) as streams,
+        httpx2.AsyncClient(**options, event_hooks={"response": hooks}) as client,
+        streamable_http_client(spec.url, http_client=client, max_sse_event_size=LARGEST_LINE) as streams,
     ):
         yield streams
 
@@ -151,51 +172,6 @@ async def _read(child: Pipes, heard: Any, ring: Ring, ended: asyncio.Event) -> N
         pass  # the server has closed its stdout
     finally:
         ended.set()
-
-
-def is_readable(line: bytes) -> bool:
-    """Whether a line has few enough parts to be read on the event loop."""
-    if len(line) <= MOST_PARTS:
-        return True
-    return next(islice(_PARTS.finditer(line), MOST_PARTS, None), None) is None
-
-
-def read_message(line: bytes) -> JSONRPCMessage:
-    """Return the message of a line; what is nested too deep in it becomes null, the rest stays.
-
-    Raises:
-        ValueError: it is no message.
-    """
-    try:
-        return jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except ValueError:
-        shallow = without_depths(line)
-        if shallow == line:
-            raise
-        return jsonrpc_message_adapter.validate_json(shallow, by_name=False)
-
-
-def without_depths(text: bytes, deepest: int = DEEPEST) -> bytes:
-    """Return JSON `text` with each value nested deeper than `deepest` as null, in one pass.
-
-    Example:
-        >>> without_depths(b'{"a":[1,[2]],"b":3}', 2)
-        b'{"a":[1,null],"b":3}'
-    """
-    kept: list[bytes] = []
-    depth = since = cut_at = 0
-    for found in _PARTS.finditer(text):
-        mark = found[0]
-        if mark in b"[{":
-            depth += 1
-            if depth == deepest + 1:
-                cut_at = found.start()
-        elif mark in b"]}" and depth:
-            depth -= 1
-            if depth == deepest:
-                kept += [text[since:cut_at], b"null"]
-                since = found.end()
-    return b"".join((*kept, text[since:]))
 
 
 async def _write(child: Pipes, told: Any, heard: Any) -> None:

@@ -9,6 +9,7 @@ open file, whose mode must stay as it is. They are daemons: a read that never re
 
 import asyncio
 import os
+import select
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
@@ -23,7 +24,8 @@ from bowerbird.protocols.mcp_server.framing import fault_of
 
 MOST_BYTES = 4 << 20  # of one message, as over HTTP
 _CHUNK = 1 << 16
-_AHEAD = 64  # messages read and not yet taken
+_AHEAD = 64  # messages read and not yet taken; errors not yet written
+LEFT_S = 5.0  # whoever has closed our input and reads no answer for so long is gone
 
 
 TOO_LONG = JSONRPCError(
@@ -43,12 +45,17 @@ class LineReader:
     """Reads messages in a thread of its own.
 
     Args:
-        fd: what is read. answer: takes an error for a line that is no message; called in the thread.
+        fd: what is read. answer: takes an error for a line that is no message, and says whether there was
+            room for it; called in the thread.
+
+    Attributes:
+        left: set when the client has closed its output and takes nothing of ours.
     """
 
-    def __init__(self, fd: int, answer: Callable[[JSONRPCError], None]) -> None:
+    def __init__(self, fd: int, answer: Callable[[JSONRPCError], bool]) -> None:
         self._fd = fd
-        self._answer = answer
+        self._put = answer
+        self.left = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._room = threading.Semaphore(_AHEAD)
         self._ready: asyncio.Queue[SessionMessage | None] = asyncio.Queue()
@@ -61,6 +68,13 @@ class LineReader:
         return found
 
     def _read(self) -> None:
+        try:
+            self._read_all()
+        except _Left:
+            self._in_loop(self.left.set)
+        self._tell(None)
+
+    def _read_all(self) -> None:
         kept, skipping = bytearray(), False
         while True:
             try:
@@ -81,7 +95,6 @@ class LineReader:
             if not chunk:
                 if kept:
                     self._take(bytes(kept))
-                self._hand_over(None)
                 return
 
     def _take(self, line: bytes) -> None:
@@ -102,12 +115,34 @@ class LineReader:
             return
         self._hand_over(SessionMessage(message))
 
-    def _hand_over(self, message: SessionMessage | None) -> None:
-        self._room.acquire()
+    def _answer(self, error: JSONRPCError) -> None:
+        while not self._put(error):
+            self._still_there()
+
+    def _hand_over(self, message: SessionMessage) -> None:
+        while not self._room.acquire(timeout=LEFT_S):
+            self._still_there()
+        self._tell(message)
+
+    def _still_there(self) -> None:
+        """Look whether somebody holds the other end: nothing was taken from us for a while."""
+        looking = select.poll()
+        looking.register(self._fd, 0)
+        if any(event & select.POLLHUP for _, event in looking.poll(0)):
+            raise _Left
+
+    def _tell(self, message: SessionMessage | None) -> None:
+        self._in_loop(lambda: self._ready.put_nowait(message))
+
+    def _in_loop(self, what: Callable[[], object]) -> None:
         try:
-            self._loop.call_soon_threadsafe(self._ready.put_nowait, message)
+            self._loop.call_soon_threadsafe(what)
         except RuntimeError:  # the loop has ended, and so does the process
             return
+
+
+class _Left(Exception):
+    """The client has closed its output and does not read ours."""
 
 
 class LineWriter:
@@ -121,13 +156,21 @@ class LineWriter:
         self._fd = fd
         self._loop = asyncio.get_running_loop()
         self._given: SimpleQueue[tuple[Any, asyncio.Future[None] | None] | None] = SimpleQueue()
+        self._room = threading.Semaphore(_AHEAD)  # else one who never reads fills memory with what is wrong
         self.broken = asyncio.Event()
         self._thread = threading.Thread(target=self._write, name="mcp output", daemon=True)
         self._thread.start()
 
-    def put(self, message: Any) -> None:
-        """Write a message; from any thread."""
+    def put(self, message: Any) -> bool:
+        """Write a message; from a thread, which waits where many are not written yet.
+
+        Returns:
+            Whether there was room for it within `LEFT_S`.
+        """
+        if not self._room.acquire(timeout=LEFT_S):
+            return False
         self._given.put((message, None))
+        return True
 
     async def write(self, message: Any) -> None:
         """Write a message and wait until it is written: whoever does not read is waited for."""
@@ -148,7 +191,9 @@ class LineWriter:
                 _write_all(self._fd, line)
             except OSError:
                 self._tell(self.broken.set)
-            if done is not None:
+            if done is None:
+                self._room.release()
+            else:
                 self._tell(lambda done=done: done.done() or done.set_result(None))
 
     def _tell(self, what: Callable[[], object]) -> None:

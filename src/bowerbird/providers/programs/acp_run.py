@@ -15,9 +15,10 @@ from pydantic import ValidationError
 
 from bowerbird.providers.contract.types import AgentEvent
 from bowerbird.providers.programs.acp_client import BranchClient
+from bowerbird.providers.programs.acp_exchange import Exchange
 from bowerbird.providers.programs.launching import acp_launch
 from bowerbird.providers.programs.outcome import Outcome, Stopped, tail
-from bowerbird.providers.programs.program import LINE_BYTES, Ended, Program
+from bowerbird.providers.programs.program import Ended, Program
 from bowerbird.providers.programs.readers.lines import object_of, sub
 from bowerbird.providers.programs.transports import Fallback
 
@@ -51,10 +52,10 @@ async def run_acp(attempt: "Attempt", program: tuple[str, ...]) -> tuple[Outcome
         attempt.sandbox, started, attempt.limits, relay=attempt.relay, doors=attempt.doors, talks=True
     )
     assert running.stdin is not None
-    feed = asyncio.StreamReader(limit=2 * LINE_BYTES)
-    pump = asyncio.create_task(_pump(running, feed), name="acp output")
+    exchange = Exchange(running.stdin)
+    pump = asyncio.create_task(_pump(running, exchange), name="acp output")
     client = BranchClient(attempt, allow=attempt.may_change)
-    connection: Any = ClientSideConnection(client, running.stdin, feed)
+    connection: Any = ClientSideConnection(client, exchange)
     asked = False
     outcome, failed, gone = Outcome(), "", False
     session: str | None = None
@@ -69,7 +70,7 @@ async def run_acp(attempt: "Attempt", program: tuple[str, ...]) -> tuple[Outcome
             failed, gone = _said(error), isinstance(error, _SessionGone)
             outcome = Outcome(text="".join(client.texts), error=failed, session=session)
     finally:
-        await _left(running, connection, client, pump)
+        await _left(running, connection, client, pump, exchange)
         ended = await running.finish()
     if failed == CLOSED and (last := tail(ended.stderr)):
         failed = f"{CLOSED}: {last}"
@@ -159,7 +160,7 @@ async def _choose_model(attempt: "Attempt", connection: Any, made: schema.NewSes
             await connection.set_config_option(session_id=made.session_id, config_id=option.id, value=wanted)
 
 
-async def _pump(running: Program, feed: asyncio.StreamReader) -> None:
+async def _pump(running: Program, exchange: Exchange) -> None:
     """Give the connection the program's messages; other lines and unknown updates are passed over."""
     stray = 0
     try:
@@ -172,9 +173,9 @@ async def _pump(running: Program, feed: asyncio.StreamReader) -> None:
                     await running.stop(Stopped("output", why))
                     return
             elif _is_known(message):
-                feed.feed_data(json.dumps(message).encode() + b"\n")
+                await exchange.hear(message)
     finally:
-        feed.feed_eof()
+        exchange.leave()
 
 
 def _message(line: str) -> dict[str, Any] | None:
@@ -188,7 +189,9 @@ def _is_known(message: dict[str, Any]) -> bool:
     return sub(message, "params", "update").get("sessionUpdate") in _UPDATES
 
 
-async def _left(running: Program, connection: Any, client: BranchClient, pump: "asyncio.Task[None]") -> None:
+async def _left(
+    running: Program, connection: Any, client: BranchClient, pump: "asyncio.Task[None]", exchange: Exchange
+) -> None:
     """End the conversation: its standard input ends, half a second later the program."""
     cancelled = asyncio.current_task()
     if cancelled is not None and cancelled.cancelling():
@@ -198,6 +201,7 @@ async def _left(running: Program, connection: Any, client: BranchClient, pump: "
         running.stdin.close()
     await asyncio.wait({pump}, timeout=0 if running.stopped else _LEAVE_S)
     running.kill()
+    exchange.leave()
     await asyncio.wait({pump})
     await connection.close()
 

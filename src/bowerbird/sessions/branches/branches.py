@@ -287,6 +287,11 @@ class Branches:
         workspace = await self.workspace(None)
         return len(await in_thread(partial(workspace.empty_trash, days, keep, now_s)))
 
+    async def remove_left(self) -> int:
+        """Remove what processes that died had forked for a check; returns how many."""
+        workspace = await self.workspace(None)
+        return len(await in_thread(workspace.remove_left))
+
     async def forget_snapshots(self, branch_id: str, turns: Collection[str], keep: Collection[str]) -> int:
         """Free the disk that only snapshots of these turns need; returns how many went.
 

@@ -31,8 +31,10 @@ from bowerbird.store.rows.turns import (
     OPEN,
     InboxRow,
     TurnRow,
+    active_and_open,
     count_waiting,
     find_input,
+    find_turn,
     get_turn,
     inputs_of,
     insert_input,
@@ -121,8 +123,7 @@ def accept(connection: Connection, offered: Offered, limits: SessionSettings) ->
         return Accepted(Receipt(known.id, known.turn_id or "", position, duplicate=True))
     session = lock_session(connection, offered.thread_id)
     _require_room(connection, session, limits)
-    open_turns = turns_of(connection, offered.thread_id, OPEN)
-    active = next((turn for turn in open_turns if turn.state in ("running", "waiting")), None)
+    active, open_turns = active_and_open(connection, offered.thread_id)
     if offered.kind == "steer" and active is not None and active.state == "running":
         row = _input(offered, active.turn_id)
         insert_input(connection, row)
@@ -141,7 +142,7 @@ def accept(connection: Connection, offered: Offered, limits: SessionSettings) ->
     update_session(connection, offered.thread_id, **title)
     # An interrupt, and what is said to a plan, goes before the queue, directly behind the active turn.
     goes_ahead = active is not None and (is_revision or offered.kind == "interrupt")
-    receipt = Receipt(row.id, turn.turn_id, 1 if goes_ahead else len(open_turns))
+    receipt = Receipt(row.id, turn.turn_id, 1 if goes_ahead else open_turns)
     if waiting is not None:
         supersede(connection, waiting)
         stops = waiting if offered.kind == "interrupt" and not is_revision else None
@@ -204,8 +205,12 @@ def accept_answer(
     lock_session(connection, turn.thread_id)
     if find_input(connection, ANSWER_DOOR, request_id) is not None:
         raise AlreadyAnswered(f"request {request_id} was answered before")
-    fresh = next((t for t in turns_of(connection, turn.thread_id, OPEN) if t.turn_id == turn.turn_id), None)
-    if fresh is None or find_input(connection, ANSWER_DOOR, _superseded_key(turn)) is not None:
+    fresh = find_turn(connection, turn.turn_id)
+    if (
+        fresh is None
+        or fresh.state not in OPEN
+        or find_input(connection, ANSWER_DOOR, _superseded_key(turn)) is not None
+    ):
         raise NoPendingRequest(f"request {request_id} is no longer open: its turn went on or ended")
     insert_input(
         connection,

@@ -98,6 +98,7 @@ async def tidy(
         if settings.deleted_days:
             wanted = set(await store.read(branches_of_sessions))
             freed = await branches.empty_trash(settings.deleted_days, wanted, at.timestamp())
+        freed += await branches.remove_left()
         landings = await branches.forget_landings()
     return Removed(rows, usage, deleted, forgotten, thinned, freed, landings, blobs)
 

@@ -77,6 +77,15 @@ _OPEN_TURNS = (
     .where(turns.c.thread_id == _THREAD, turns.c.state.in_([literal_column(f"'{state}'") for state in OPEN]))
     .order_by(turns.c.n)
 )
+_HERE = (turns.c.thread_id == _THREAD,)
+_ACTIVE = select(turns).where(
+    *_HERE, turns.c.state.in_([literal_column("'running'"), literal_column("'waiting'")])
+)
+_OPEN_COUNT = (
+    select(func.count())
+    .select_from(turns)
+    .where(*_HERE, turns.c.state.in_([literal_column(f"'{state}'") for state in OPEN]))
+)
 _LAST_NUMBER = select(func.max(turns.c.n)).where(turns.c.thread_id == _THREAD)
 _LAST_NUMBER_UPTO = _LAST_NUMBER.where(
     turns.c.turn_id.in_(
@@ -126,6 +135,14 @@ def turns_of(connection: Connection, thread_id: str, states: Sequence[str] = ())
             statement = statement.where(turns.c.state.in_(states))
         rows = connection.execute(statement.order_by(turns.c.n))
     return [TurnRow(**row) for row in rows.mappings()]
+
+
+def active_and_open(connection: Connection, thread_id: str) -> tuple[TurnRow | None, int]:
+    """Return a session's turn that runs or waits for a person, and how many turns are open; reads one row."""
+    rows = connection.execute(_ACTIVE, {"b_thread": thread_id}).mappings()
+    found = sorted((TurnRow(**row) for row in rows), key=lambda turn: turn.n)
+    count = connection.scalar(_OPEN_COUNT, {"b_thread": thread_id})
+    return (found[0] if found else None), int(count or 0)
 
 
 def open_turns_with(

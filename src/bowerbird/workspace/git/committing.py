@@ -35,6 +35,10 @@ DIFFERS = (
     "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules",
 )  # fmt: skip
 ELSEWHERE = "nothing landed: --commit found no git repository that it can use here: "
+NOBODY = (
+    "nothing landed: git does not know in whose name it commits; run git config --global user.name NAME"
+    " and git config --global user.email ADDRESS, or land without a commit"
+)
 
 
 class LandedFile(msgspec.Struct, frozen=True):
@@ -97,7 +101,8 @@ class Committing:
         self._top = Path(os.fsdecode(here.run("rev-parse", "--show-toplevel")).removesuffix("\n"))
         self._git = git = UsersGit(self._top, self._own)
         self._git_dir = Path(os.fsdecode(git.run("rev-parse", "--absolute-git-dir")).removesuffix("\n"))
-        git.run("var", "GIT_COMMITTER_IDENT")
+        if git.text("var", "GIT_COMMITTER_IDENT") is None:
+            raise InvalidArgument(NOBODY)
         filters = r"^filter\..*\.(clean|process)$"
         if not self._own and git.text("config", "--get-regexp", filters):
             raise InvalidArgument(

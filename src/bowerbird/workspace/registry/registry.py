@@ -28,15 +28,14 @@ from bowerbird.workspace.find.searchable import SearchMemory
 from bowerbird.workspace.registry.discarded import discarded_at, note_discarded
 from bowerbird.workspace.registry.limits import WorkspaceLimits
 from bowerbird.workspace.registry.references import stood_on
+from bowerbird.workspace.registry.removal import REMOVED, delete, extra_of, remove, remove_left
 from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.layers import FrozenLayer, Pile, Storage, probe_storage
 from bowerbird.workspace.tree.manifest import Manifest, ManifestFile
-from bowerbird.workspace.tree.open_layer import discard
 from bowerbird.workspace.tree.temporary import remove_orphans, temporary_directory
 
 TRASH_DAYS = 7
-_REMOVED = ".removed-"
 
 Lower = Sequence[tuple[str, int]]
 
@@ -119,6 +118,7 @@ class BranchRegistry:
         below: Pile | None = None,
         private: tuple[str, ...] = (),
         root: Path | None = None,
+        throwaway: bool = False,
     ) -> BranchState:
         """Make a branch; costs the same for a tree of any size.
 
@@ -126,6 +126,7 @@ class BranchRegistry:
             lower: layers of other branches that it stands on, oldest first.
             below: the same layers, already read.
             root: the parent's workspace, where it is not this registry's.
+            throwaway: it goes with this process; see `remove_left`.
         """
         self._check_open()
         root = root if parent is not None else self.root
@@ -138,7 +139,7 @@ class BranchRegistry:
             hide=hide,
             private=private,
             created_at=now_iso(),
-            extra={"lower": [list(row) for row in lower]} if lower else {},
+            extra=extra_of(lower, throwaway=throwaway),
         )
         state = BranchState.create(
             self.branches / manifest.id,
@@ -152,6 +153,8 @@ class BranchRegistry:
         )
         with self._guard:
             self._states[state.id] = state
+        if throwaway:
+            state.lock.pin("is for a moment")  # until it is discarded, or the process ends
         return state
 
     def open(self, branch: str) -> BranchState:
@@ -284,7 +287,7 @@ class BranchRegistry:
         self._check_open()
         with os.scandir(self.branches) as items:  # which says what is a directory without a look at each
             names = [item.name for item in items if item.is_dir(follow_symlinks=False)]
-        return [self.branches / name for name in sorted(names) if not name.startswith(_REMOVED)]
+        return [self.branches / name for name in sorted(names) if not name.startswith(REMOVED)]
 
     def referenced(self, branch: str) -> set[int]:
         """Return the layers of a branch that other branches stand on, rather too many than too few."""
@@ -317,7 +320,7 @@ class BranchRegistry:
             self._states.pop(branch, None)
         state.close()
         if not keep and not self.referenced(branch):
-            self._remove(state.directory)
+            remove(state.directory)
 
     def remove(self, branch: str) -> None:
         """Remove a branch that nothing stands on, also on a disk that is full."""
@@ -325,7 +328,7 @@ class BranchRegistry:
         with self._guard:
             self._states.pop(branch, None)
         state.close()
-        self._remove(state.directory)
+        remove(state.directory)
 
     def restore_discarded(self, branch: str) -> BranchState:
         """Take a branch out of the trash; raises NotFound when it is not there (any more)."""
@@ -352,20 +355,17 @@ class BranchRegistry:
                 d for d in self.directories() if d.name not in keep and self._is_over(d, now - days * 86400)
             ]
             for directory in gone:
-                self._remove(directory)
+                remove(directory)
                 removed.append(directory.name)
             if not gone:
                 break
-        for left in self.branches.glob(f"{_REMOVED}*"):
-            _delete(left)  # somebody was killed in the middle
+        for left in self.branches.glob(f"{REMOVED}*"):
+            delete(left)  # somebody was killed in the middle
         return removed
 
-    @staticmethod
-    def _remove(directory: Path) -> None:
-        # First out of sight: whoever wants it back finds all of it, or nothing.
-        hidden = directory.with_name(f"{_REMOVED}{directory.name}")
-        directory.rename(hidden)
-        _delete(hidden)
+    def remove_left(self, now_s: float | None = None) -> list[str]:
+        """Remove what processes that died had made for a moment (`fork(throwaway=True)`); return the ids."""
+        return remove_left(self.directories(), self.referenced, now_s)
 
     def _is_over(self, directory: Path, before_s: float) -> bool:
         at = discarded_at(directory)
@@ -390,11 +390,3 @@ class BranchRegistry:
                 "this workspace was closed, and its branches went with its temporary data directory; "
                 "make it with data_dir=… to keep them"
             )
-
-
-def _delete(directory: Path) -> None:
-    """Delete a tree of any depth; what a sandbox that ends is removing too may stay for the next time."""
-    for _ in range(2):
-        with contextlib.suppress(OSError):
-            discard(directory)
-            return

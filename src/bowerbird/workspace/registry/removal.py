@@ -1,0 +1,66 @@
+"""Branch directories that go for good.
+
+Here: taking one away so that nobody finds half of it, and which were made for a moment by a process that
+died. Not here: the trash (`registry.py`).
+"""
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bowerbird.core.timestamps import from_iso
+from bowerbird.workspace.registry.lock import WriterLock
+from bowerbird.workspace.tree.manifest import ManifestFile
+from bowerbird.workspace.tree.open_layer import discard
+
+REMOVED = ".removed-"
+THROWAWAY = "throwaway"  # the key of a manifest that says so; its process keeps the branch's lock
+_SETTLED_S = 60.0  # a living process has taken the lock by then
+
+_log = logging.getLogger(__name__)
+
+
+def remove(directory: Path) -> None:
+    """Remove a branch; first out of sight: whoever wants it back finds all of it, or nothing."""
+    hidden = directory.with_name(f"{REMOVED}{directory.name}")
+    directory.rename(hidden)
+    delete(hidden)
+
+
+def delete(directory: Path) -> None:
+    """Delete a tree of any depth; what a sandbox that ends is removing too may stay for the next time."""
+    for _ in range(2):
+        with contextlib.suppress(OSError):
+            discard(directory)
+            return
+
+
+def remove_left(
+    directories: Sequence[Path], is_stood_on: Callable[[str], object], now_s: float | None = None
+) -> list[str]:
+    """Remove the branches that were made for a check, say, whose process died before their end; their ids.
+
+    Nobody's work is in one: it is a fork that only commands of the check wrote to. One whose process lives,
+    on whatever machine that shares the directory's locks, stays.
+    """
+    before = (time.time() if now_s is None else now_s) - _SETTLED_S
+    removed: list[str] = []
+    for directory in directories:
+        try:
+            manifest = ManifestFile(directory).load()
+            if not manifest.extra.get(THROWAWAY) or from_iso(manifest.created_at).timestamp() > before:
+                continue
+            if WriterLock(directory / "lock").holder() is None and not is_stood_on(directory.name):
+                remove(directory)
+                removed.append(directory.name)
+        except (OSError, ValueError) as error:
+            _log.warning("branch %s was not looked at: %s", directory.name, error)
+    return removed
+
+
+def extra_of(lower: Sequence[tuple[str, int]], *, throwaway: bool) -> dict[str, object]:
+    """Return what the manifest of a new branch says beside its fields."""
+    layers = {"lower": [list(row) for row in lower]} if lower else {}
+    return {**layers, **({THROWAWAY: True} if throwaway else {})}
