@@ -7,7 +7,7 @@ import pytest
 from support.local_talk import SPECS, asked, called
 
 from bowerbird.agent.context.compaction import SummaryPlan, summary_text
-from bowerbird.core.messages import user_text
+from bowerbird.core.messages import assistant_text, user_text
 from bowerbird.models.local.changing import Call
 from bowerbird.models.local.choices import next_steps
 from bowerbird.models.local.looking import LOOK_LINES, SECOND_LINES, first_look
@@ -136,3 +136,18 @@ def test_a_summary_is_not_taken_for_the_task():
     asked_for = "How large is the bulk discount?"
     told = summary_text("Much was read.", SummaryPlan((), (), user_text(asked_for)), ".transcripts/x", {})
     assert read_situation(asked(task=told, system=FILES)).task == asked_for
+
+
+def test_a_turn_that_was_summed_up_comes_to_its_end():
+    """Searches filled the window, the turn was summed up, the model searched the same: without end."""
+    told = summary_text("Much was read.", SummaryPlan((), (), user_text("Which port?")), None, {})
+    three = [message for n in range(3) for message in called("search_files", {"pattern": f"x{n}"}, "…")]
+    assert next_steps(read_situation(asked(*three, task=told, system=FILES)), SPECS).tools == (
+        "final_answer",
+    )
+    assert (
+        "read_file"
+        in next_steps(read_situation(asked(*three, task="Which port?", system=FILES)), SPECS).tools
+    )
+    later = (*three, assistant_text("8000."), user_text("And which host?"))
+    assert not read_situation(asked(*later, task=told, system=FILES)).summed

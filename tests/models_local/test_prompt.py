@@ -1,6 +1,7 @@
 """What the model is told, and that what was said stays byte for byte (MO-40)."""
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -195,3 +196,31 @@ def test_the_tail_stands_at_the_beginning_of_a_turn_only():
     assert chat(asked(tail="Date: 2026-03-14"), NAMES, [])[-1].text == "Do it.\n\nDate: 2026-03-14"
     later = asked(*called("bash", {"command": "ls"}, "a.py"), tail="Date: 2026-03-14")
     assert all("Date:" not in turn.text for turn in chat(later, NAMES, []))
+
+
+ROWS = "number,title,minutes,guest\n01,Oolong,42,Hanne\n02,Night train,58,Yusuf\n"
+
+
+def named(task: str, text: str = ROWS, path: str = "data/rows.csv", *before: Any) -> str:
+    read = called("read_file", {"path": path}, text)
+    return "\n".join(turn.text for turn in chat(asked(*before, *read, task=task), NAMES, []))
+
+
+def test_the_columns_that_hold_words_of_the_task_are_named():
+    """D-23: code compared a guest's name with the titles, found nothing, and that was the answer."""
+    assert 'Column guest holds "Hanne".' in named("How long are the episodes with hanne in all?")
+    assert 'Column title holds "Night train".' in named("How long is night train?")
+    assert 'Column b holds "x y".' in named("What of x y?", "a;b\n1;x y\n")
+    for task in ("How many minutes is a title?", "Which number has 42?", "Who is Hannelore?"):
+        assert "Column " not in named(task)
+    assert "Column " not in named("Who is Hanne?", ROWS, "notes.txt")
+    assert named("Is 'x' \"?", 'a,b\n"x,\n').count("Column") == 0
+
+
+def test_rows_that_a_search_found_count_as_well():
+    match = {"path": "/data/rows.csv", "line": 900, "text": "99,Sleepers,60,Ravi"}
+    found = called("search_files", {"pattern": "ravi"}, "…", data={"matches": [match]})
+    assert 'Column guest holds "Ravi".' in named("What did ravi say?", ROWS, "data/rows.csv", *found)
+    read = called("read_file", {"path": "data/rows.csv"}, ROWS)
+    later = chat(asked(*read, *found, task="What did ravi say?"), NAMES, [])
+    assert "Column" not in str(later)  # what was said is said alike in each step (MO-40)

@@ -36,7 +36,7 @@ MAX_CALLS = 14
 """Calls in one turn after which only an answer is allowed."""
 
 MAX_CALLS_SUMMED = 3
-"""The same once the turn was summed up: it would look for the same again, and be summed up again, without end."""
+"""The same once the turn was summed up: else it looks for the same again, is summed up again, and so on."""
 
 ANSWER_CHARS = 1_200
 _DOING = frozenset({"write_file", "run_python_code", "bash"})
