@@ -60,8 +60,9 @@ def test_the_file_with_the_line_that_holds_the_question_is_read():
         ("What is Ben's bulk order?", [("README.md", 3, "bulk orders"), ("shop/tax.py", 8, "OWNER = 'Ben'")], "shop/tax.py"),
         ("In which file is bulkRate?", [("README.md", 3, "rates"), ("shop/tax.py", 8, "def bulkRate(x):")], "shop/tax.py"),
         ("How many orders did Ben bulk together?", [("shop/order.py", 1, "orders together"), ("data/rows.csv", 2, "Ben,bulk")], "data/rows.csv"),
+        ("How large is the bulk discount?", [("tests/test_tax.py", n, "bulk discount, bulk") for n in (1, 2)] + [("shop/tax.py", 9, "BULK_DISCOUNT = 2")], "shop/tax.py"),
     ],
-    ids=["most words", "rare words", "names count twice", "names of code", "data is computed from"],
+    ids=["most words", "rare words", "names count twice", "names of code", "data is computed from", "no test"],
 )  # fmt: skip
 def test_the_file_that_holds_the_most_of_the_question_is_read(
     task: str, rows: list[tuple[str, int, str]], path: str

@@ -15,7 +15,7 @@ from bowerbird.models.local.calls import HEAD_LINES, is_data
 from bowerbird.models.local.changing import Call, any_of, matches_of, path_of
 from bowerbird.models.local.choices import is_computed
 from bowerbird.models.local.situation import Situation
-from bowerbird.models.local.task_words import forms_of, named_files, parts_of, words_of
+from bowerbird.models.local.task_words import forms_of, is_test, named_files, parts_of, words_of
 
 NEEDS = frozenset({"search_files", "read_file"})
 LOOK_LINES = 80
@@ -26,7 +26,7 @@ _GENERAL = frozenset(
     "program project small thing type use used using value variable way".split()
 )
 _NAME = re.compile(r"(?<=[\w,] )[A-Z]\w+|\d+(?:\.\d+)?")  # not the first word of a sentence
-_NAMED, _DATA, _PATH = 2.0, 1.3, 0.5
+_NAMED, _DATA, _PATH, _TEST = 2.0, 1.3, 0.5, 0.5
 _ENOUGH, _CLEARLY, _SECOND = 2.5, 1.35, 0.6
 SECOND_LINES = 40
 
@@ -114,6 +114,7 @@ def weighed(situation: Situation) -> Mapping[str, float]:
     """Return how much of the question each file that the search found holds, the most first.
 
     A word counts by how few files have it, a name or a number twice; those of the best line count once more.
+    A test, which mentions what is said elsewhere, counts half unless the question is about tests.
     """
     task, files = situation.task, situation.files
     names = {name.lower() for name in _NAME.findall(task)}
@@ -138,10 +139,11 @@ def weighed(situation: Situation) -> Mapping[str, float]:
     def total(some: frozenset[str] | set[str]) -> float:
         return sum(worth[word] for word in some)
 
-    computed = is_computed(task)
+    computed, of_tests = is_computed(task), "test" in task.lower()
     weights = {
         path: (total(within[path]) + max(map(total, held)) + _PATH * total(called[path]))
         * (_DATA if computed and is_data(path) else 1.0)
+        * (_TEST if is_test(path) and not of_tests else 1.0)
         for path, held in lines.items()
     }
     return dict(sorted(weights.items(), key=lambda pair: pair[1], reverse=True))

@@ -79,7 +79,12 @@ def changed_files(task: str, files: Sequence[str]) -> tuple[str, ...]:
     """
     if _ASKS_FOR_TEST.search(task):
         return tuple(files)
-    return tuple(path for path in files if not _TEST.search(path)) or tuple(files)
+    return tuple(path for path in files if not is_test(path)) or tuple(files)
+
+
+def is_test(path: str) -> bool:
+    """Whether `path` names a test, which mentions what is said elsewhere."""
+    return _TEST.search(path) is not None
 
 
 def is_prose(path: str) -> bool:
