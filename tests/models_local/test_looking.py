@@ -40,6 +40,29 @@ def test_the_words_of_a_question_are_searched_first():
     )
 
 
+@pytest.mark.parametrize(
+    ("task", "pattern"),
+    [
+        ("Which files are there in the directory shop?", "shop/**/*"),
+        ("List the files.", "**/*"),
+        ("How many Python files are there?", "**/*.py"),
+        ("What modules does the package shop have in the directory shop?", "shop/**/*"),
+    ],
+)
+def test_files_that_are_to_be_listed_are_listed(task: str, pattern: str):
+    """It searched the text of files for the words, and took what it found for all there is."""
+    call = look(task)
+    assert call is not None and (call.tool, call.input) == ("list_files", {"pattern": pattern})
+
+
+@pytest.mark.parametrize(
+    "task", ["Which file holds the tax?", "Which files mention the tax?", "Which files are changed by order?"]
+)
+def test_what_files_hold_is_searched(task: str):
+    call = look(task)
+    assert call is not None and call.tool == "search_files"
+
+
 def test_a_file_that_the_question_names_is_read_first():
     call = look("What does shop/tax.py do?")
     assert call is not None and (call.tool, call.input["path"]) == ("read_file", "shop/tax.py")

@@ -9,7 +9,7 @@ the question and the reading of what was found: these are made at once. Whatever
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from bowerbird.models.local.calls import HEAD_LINES, is_data
 from bowerbird.models.local.changing import Call, any_of, matches_of, path_of
@@ -29,6 +29,19 @@ _NAME = re.compile(r"(?<=[\w,] )[A-Z]\w+|\d+(?:\.\d+)?")  # not the first word o
 _NAMED, _DATA, _PATH, _TEST = 2.0, 1.3, 0.5, 0.5
 _ENOUGH, _CLEARLY, _SECOND = 2.5, 1.35, 0.6
 SECOND_LINES = 40
+_MANY = r"(?:files|scripts|modules|packages|documents|folders|directories)\b"
+_WITHIN = r"(?:in|of|below|under|has|have) (?:the )?[\w./-]*(?:directory|folder|project|package)"
+_LISTED = re.compile(
+    rf"\b{_MANY}(?=.*\b(?:are there|inside|exist|lie|{_WITHIN})\b)"
+    rf"|\blist (?:all |me |us )*(?:of )?(?:the |every )?(?:[\w.]+ )?{_MANY}"
+    rf"|\b(?:which|what) (?:[\w.]+ )?{_MANY} (?:are|lie|does|do)\b(?! \w+(?:ed|en|ing)\b)",
+    re.IGNORECASE,
+)
+_ENDINGS = {
+    "C": "c", "css": "css", "csv": "csv", "Go": "go", "html": "html", "java": "java", "javascript": "js",
+    "js": "js", "json": "json", "markdown": "md", "python": "py", "ruby": "rb", "rust": "rs", "shell": "sh",
+    "toml": "toml", "typescript": "ts", "yaml": "{yaml,yml}",
+}  # fmt: skip
 
 
 def first_look(situation: Situation, offered: frozenset[str]) -> Call | None:
@@ -51,10 +64,29 @@ def first_look(situation: Situation, offered: frozenset[str]) -> Call | None:
         named = named_files(situation.task, situation.files)
         if len(named) == 1:
             return _reading(named[0], 1)
+        if "list_files" in offered and _LISTED.search(situation.task):
+            return Call("list_files", {"pattern": listed_by(situation.task, situation.files)})
         return _search(_telling(situation.task))
     if last.call.name != "search_files" or last.failed:
         return None
     return _best(situation)
+
+
+def listed_by(task: str, files: Sequence[str]) -> str:
+    """Return the pattern of the files that a question asks to be listed.
+
+    Example:
+        >>> listed_by("Which Python files are there in app?", ("app/a.py", "b.py"))
+        'app/**/*.py'
+    """
+    words = re.findall(r"[\w-]+", task)
+    places = {path.rpartition("/")[0] for path in files} - {""}
+    places |= {"/".join(place.split("/")[:n]) for place in places for n in range(1, place.count("/") + 1)}
+    named = [p for p in places if p.rpartition("/")[2] in words or ("/" in p and p in task)]
+    ending = next((_ENDINGS[form] for word in words for form in (word, word.lower()) if form in _ENDINGS), "")
+    named = [p for p in named if not set(p) & set("*?[{")]
+    place = max(named, key=lambda p: (p in task, len(p)), default="")
+    return f"{place}{'/' if place else ''}**/*{f'.{ending}' if ending else ''}"
 
 
 def _telling(task: str) -> list[str]:
