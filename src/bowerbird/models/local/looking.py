@@ -34,7 +34,7 @@ _WITHIN = r"(?:in|of|below|under|has|have) (?:the )?[\w./-]*(?:directory|folder|
 _LISTED = re.compile(
     rf"\b{_MANY}(?=.*\b(?:are there|inside|exist|lie|{_WITHIN})\b)"
     rf"|\blist (?:all |me |us )*(?:of )?(?:the |every )?(?:[\w.]+ )?{_MANY}"
-    rf"|\b(?:which|what) (?:[\w.]+ )?{_MANY} (?:are|lie|does|do)\b(?! \w+(?:ed|en|ing)\b)",
+    rf"|\b(?:which|what) (?:[\w.]+ )?{_MANY} (?:are|lie)\b(?! \w+(?:ed|en|ing)\b)",
     re.IGNORECASE,
 )
 _ENDINGS = {
