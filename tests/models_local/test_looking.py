@@ -8,7 +8,7 @@ from support.local_talk import SPECS, asked, called
 
 from bowerbird.agent.context.compaction import SummaryPlan, summary_text
 from bowerbird.core.messages import assistant_text, user_text
-from bowerbird.models.local.changing import Call
+from bowerbird.models.local.changing import Call, Say
 from bowerbird.models.local.choices import next_steps
 from bowerbird.models.local.looking import LOOK_LINES, SECOND_LINES, first_look
 from bowerbird.models.local.situation import read_situation
@@ -18,7 +18,9 @@ FILES = ("Files:\nREADME.md\nshop/order.py\nshop/tax.py\ndata/rows.csv",)
 
 
 def look(task: str, *results: Any) -> Call | None:
-    return first_look(read_situation(asked(*results, task=task, system=FILES)), OFFERED)
+    call = first_look(read_situation(asked(*results, task=task, system=FILES)), OFFERED)
+    assert not isinstance(call, Say)
+    return call
 
 
 def found(*rows: tuple[str, int, str]) -> Sequence[Any]:
@@ -53,6 +55,22 @@ def test_files_that_are_to_be_listed_are_listed(task: str, pattern: str):
     """It searched the text of files for the words, and took what it found for all there is."""
     call = look(task)
     assert call is not None and (call.tool, call.input) == ("list_files", {"pattern": pattern})
+
+
+def listed(task: str, *paths: str, pattern: str = "shop/**/*") -> Call | Say | None:
+    done = called("list_files", {"pattern": pattern}, "…", data={"files": list(paths), "truncated": False})
+    return first_look(read_situation(asked(*done, task=task, system=FILES)), OFFERED)
+
+
+def test_a_list_of_files_is_the_answer_where_nothing_else_is_asked():
+    """A model of this size leaves some out, or says files that are not there."""
+    said = listed("Which files are there in the directory shop?", "/shop/order.py", "/shop/tax.py")
+    assert said == Say("2 files: `shop/order.py`, `shop/tax.py`.")
+    said = listed("How many Python files are there?", "/a.py", pattern="**/*.py")
+    assert said == Say("1 file: `a.py`.")
+    assert listed("Which files in the directory shop are long?", "/shop/tax.py") is None
+    assert listed("Which files are there in the directory shop?") is None
+    assert listed("List the files in shop.", *(f"/shop/{n}.py" for n in range(41))) is None
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,12 @@ the question and the reading of what was found: these are made at once. Whatever
 import math
 import re
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from bowerbird.models.local.calls import HEAD_LINES, is_data
-from bowerbird.models.local.changing import Call, any_of, matches_of, path_of
+from bowerbird.models.local.changing import Call, Say, any_of, matches_of, path_of
 from bowerbird.models.local.choices import is_computed
-from bowerbird.models.local.situation import Situation
+from bowerbird.models.local.situation import Done, Situation
 from bowerbird.models.local.task_words import forms_of, is_test, named_files, parts_of, words_of
 
 NEEDS = frozenset({"search_files", "read_file"})
@@ -42,10 +43,17 @@ _ENDINGS = {
     "js": "js", "json": "json", "markdown": "md", "python": "py", "ruby": "rb", "rust": "rs", "shell": "sh",
     "toml": "toml", "typescript": "ts", "yaml": "{yaml,yml}",
 }  # fmt: skip
+_LISTING = frozenset(
+    "all are below directory every exist file files folder here how in inside is lie list many me name of "
+    "please project show tell the there this under us what which".split()
+)
+_MOST_WORDS, _MOST_CHARS, _MOST_LISTED = 40, 1_000, 40
 
 
-def first_look(situation: Situation, offered: frozenset[str]) -> Call | None:
+def first_look(situation: Situation, offered: frozenset[str]) -> Call | Say | None:
     """Return the first calls of a turn that asks for an answer; None where the model chooses.
+
+    What asks for nothing but a list of files is answered with it.
 
     Args:
         situation: the facts of the request.
@@ -64,9 +72,11 @@ def first_look(situation: Situation, offered: frozenset[str]) -> Call | None:
         named = named_files(situation.task, situation.files)
         if len(named) == 1:
             return _reading(named[0], 1)
-        if "list_files" in offered and _LISTED.search(situation.task):
+        if "list_files" in offered and _LISTED.search(situation.task[:_MOST_CHARS]):
             return Call("list_files", {"pattern": listed_by(situation.task, situation.files)})
         return _search(_telling(situation.task))
+    if last.call.name == "list_files" and not last.failed:
+        return _listed(situation.task, last)
     if last.call.name != "search_files" or last.failed:
         return None
     return _best(situation)
@@ -79,7 +89,7 @@ def listed_by(task: str, files: Sequence[str]) -> str:
         >>> listed_by("Which Python files are there in app?", ("app/a.py", "b.py"))
         'app/**/*.py'
     """
-    words = re.findall(r"[\w-]+", task)
+    words = re.findall(r"[\w-]+", task[:_MOST_CHARS])
     places = {path.rpartition("/")[0] for path in files} - {""}
     places |= {"/".join(place.split("/")[:n]) for place in places for n in range(1, place.count("/") + 1)}
     named = [p for p in places if p.rpartition("/")[2] in words or ("/" in p and p in task)]
@@ -89,8 +99,24 @@ def listed_by(task: str, files: Sequence[str]) -> str:
     return f"{place}{'/' if place else ''}**/*{f'.{ending}' if ending else ''}"
 
 
+def _listed(task: str, done: Done) -> Say | None:
+    """Return the list as the answer, where the question names only files, their place and their kind."""
+    found, pattern = done.data.get("files"), str(done.call.input.get("pattern", ""))
+    files = cast("list[str]", found if isinstance(found, list) else [])
+    if not 0 < len(files) <= _MOST_LISTED or done.data.get("truncated"):
+        return None
+    place, ending = pattern.rpartition("**/")[0], pattern.rpartition(".")[2]
+    known = {*_LISTING, *re.findall(r"[\w-]+", place.lower())}
+    known |= {name.lower() for name, its in _ENDINGS.items() if its == ending}
+    if not known >= {word.lower() for word in re.findall(r"[\w-]+", task)}:
+        return None
+    names = [f"`{path.lstrip('/')}`" for path in files]
+    many = f"{len(names)} file{'' if len(names) == 1 else 's'}"
+    return Say(f"{many}: {', '.join(names)}.")
+
+
 def _telling(task: str) -> list[str]:
-    words = words_of(task)
+    words = words_of(task)[:_MOST_WORDS]
     return [word for word in words if word not in _GENERAL] or words
 
 
