@@ -214,6 +214,7 @@ def test_the_columns_that_hold_words_of_the_task_are_named():
     for task in ("How many minutes is a title?", "Which number has 42?", "Who is Hannelore?"):
         assert "Column " not in named(task)
     assert "Column " not in named("Who is Hanne?", ROWS, "notes.txt")
+    assert "Column " not in named("Who is Hanne?", "[more: offset=9]")  # nothing is shown but where to go on
     assert named("Is 'x' \"?", 'a,b\n"x,\n').count("Column") == 0
 
 

@@ -69,6 +69,14 @@ def test_what_cannot_be_kept_is_refused_with_the_reason_until_it_can(tmp_path: P
     assert "Traceback" not in log and str(data) in log
 
 
+def refused(serve: list[str], place: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Start a server that cannot run."""
+    project = place / "project"
+    return subprocess.run(
+        serve, cwd=project, env=environment, capture_output=True, text=True, timeout=HANG_S, check=False
+    )
+
+
 def test_a_database_of_somebody_else_is_named_at_the_start(tmp_path: Path, data: Path) -> None:
     """The superuser made a token before the server's user started it; it was "cannot listen on 127.0.0.1"."""
     if LIKE_ANYBODY and shutil.which("setpriv") is None:
@@ -86,15 +94,7 @@ def test_a_database_of_somebody_else_is_named_at_the_start(tmp_path: Path, data:
     )
     (data / "agent.db").chmod(0)
     serve = [*bowerbird, "serve", "--port", str(free_port())]
-    done = subprocess.run(
-        serve,
-        cwd=tmp_path / "project",
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=HANG_S,
-        check=False,
-    )
+    done = refused(serve, tmp_path, environment)
     assert done.returncode == 1 and f"{data}/agent.db: Permission denied" in done.stderr
     assert "listen" not in done.stderr
 
@@ -106,13 +106,5 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         serve = [*COMMAND, "serve", "--port", str(port)]
-        done = subprocess.run(
-            serve,
-            cwd=tmp_path / "project",
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=HANG_S,
-            check=False,
-        )
+        done = refused(serve, tmp_path, environment)
     assert done.returncode == 1 and f"cannot listen on 127.0.0.1:{port}" in done.stderr

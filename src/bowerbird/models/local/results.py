@@ -60,7 +60,7 @@ def named_cells(done: Done, task: str, before: Iterable[Done]) -> str:
         return ""
     if done.call.name != "read_file" or done.result is None or done.failed or done.forgotten:
         return ""
-    header, *rows = shown_part(done).lines
+    header, *rows = shown_part(done).lines or ("",)
     sign = max("\t;,", key=header.count)
     for search in before:
         matches = search.data.get("matches")
@@ -68,9 +68,10 @@ def named_cells(done: Done, task: str, before: Iterable[Done]) -> str:
             if str(match.get("path", "")).lstrip("/") == done.path:
                 rows.append(str(match.get("text", "")))
     columns, asked, found = _cells(header, sign), task.casefold(), dict[str, None]()
+    heads = frozenset(columns)
     for row in rows:
         for column, cell in zip(columns, _cells(row, sign), strict=False):
-            if len(cell) < 2 or cell in columns or _AMOUNT.fullmatch(cell) or cell.casefold() not in asked:
+            if len(cell) < 2 or cell in heads or _AMOUNT.fullmatch(cell) or cell.casefold() not in asked:
                 continue
             if re.search(rf"(?<!\w){re.escape(cell.casefold())}(?!\w)", asked):
                 found[f'Column {column} holds "{cell}".'] = None
