@@ -229,9 +229,11 @@ class Server:
     async def _patterns(self, listed: list[ServerTool]) -> dict[str, str | None]:
         """Return what is wrong with the patterns of each tool."""
         schemas = [each.input_schema for each in listed]
-        if schemas != self._read[0]:  # a list that is heard again and again is read once
-            self._read = schemas, await pattern_problems(schemas)
-        return {each.name: found for each, found in zip(listed, self._read[1], strict=True)}
+        known, problems = self._read
+        if schemas != known:  # a list that is heard again and again is read once
+            problems = await pattern_problems(schemas)
+            self._read = schemas, problems
+        return {each.name: found for each, found in zip(listed, problems, strict=True)}
 
 
 def _seen(task: "asyncio.Task[None]") -> None:
