@@ -28,13 +28,19 @@ from bowerbird.workspace.find.searchable import SearchMemory
 from bowerbird.workspace.registry.discarded import discarded_at, note_discarded
 from bowerbird.workspace.registry.limits import WorkspaceLimits
 from bowerbird.workspace.registry.references import stood_on
-from bowerbird.workspace.registry.removal import REMOVED, delete, extra_of, remove, remove_left
+from bowerbird.workspace.registry.removal import (
+    delete_half,
+    extra_of,
+    remove,
+    remove_left,
+)
 from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.layers import FrozenLayer, Pile, Storage, probe_storage
 from bowerbird.workspace.tree.manifest import Manifest, ManifestFile
 from bowerbird.workspace.tree.temporary import remove_orphans, temporary_directory
 
+_KIND = "b"  # of ids; whatever else lies beside branches is being made, tried or removed
 TRASH_DAYS = 7
 
 Lower = Sequence[tuple[str, int]]
@@ -131,7 +137,7 @@ class BranchRegistry:
         self._check_open()
         root = root if parent is not None else self.root
         manifest = Manifest(
-            id=new_id("b"),
+            id=new_id(_KIND),
             name=name,
             workspace=str(root) if root is not None else None,
             parent=parent,
@@ -287,7 +293,7 @@ class BranchRegistry:
         self._check_open()
         with os.scandir(self.branches) as items:  # which says what is a directory without a look at each
             names = [item.name for item in items if item.is_dir(follow_symlinks=False)]
-        return [self.branches / name for name in sorted(names) if not name.startswith(REMOVED)]
+        return [self.branches / name for name in sorted(names) if name.startswith(f"{_KIND}_")]
 
     def referenced(self, branch: str) -> set[int]:
         """Return the layers of a branch that other branches stand on, rather too many than too few."""
@@ -359,8 +365,7 @@ class BranchRegistry:
                 removed.append(directory.name)
             if not gone:
                 break
-        for left in self.branches.glob(f"{REMOVED}*"):
-            delete(left)  # somebody was killed in the middle
+        delete_half(self.branches, now)
         return removed
 
     def remove_left(self, now_s: float | None = None) -> list[str]:

@@ -16,8 +16,10 @@ from bowerbird.workspace.tree.manifest import ManifestFile
 from bowerbird.workspace.tree.open_layer import discard
 
 REMOVED = ".removed-"
+UNSEEN = ".new-"  # of a branch whose record is being written
 THROWAWAY = "throwaway"  # the key of a manifest that says so; its process keeps the branch's lock
 _SETTLED_S = 60.0  # a living process has taken the lock by then
+_MAKING_S = 3_600.0  # none makes a branch for so long
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +37,16 @@ def delete(directory: Path) -> None:
         with contextlib.suppress(OSError):
             discard(directory)
             return
+
+
+def delete_half(branches: Path, now_s: float) -> None:
+    """Delete what somebody was killed in the middle of removing, or of making."""
+    for left in branches.glob(f"{REMOVED}*"):
+        delete(left)
+    for left in branches.glob(f"{UNSEEN}*"):
+        with contextlib.suppress(OSError):  # it is a branch by now
+            if left.stat().st_mtime < now_s - _MAKING_S:
+                delete(left)
 
 
 def remove_left(

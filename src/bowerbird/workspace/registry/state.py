@@ -21,6 +21,7 @@ from bowerbird.workspace.registry.frozen_refs import FrozenRefs
 from bowerbird.workspace.registry.limits import ChangeAccount, WorkspaceLimits
 from bowerbird.workspace.registry.lock import WriterLock
 from bowerbird.workspace.registry.path_order import PathOrder
+from bowerbird.workspace.registry.removal import UNSEEN
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.ground import Ground
 from bowerbird.workspace.tree.hiding import hidden_by
@@ -94,15 +95,18 @@ class BranchState:
     ) -> "BranchState":
         """Make the directory of a new branch and open it."""
         hidden_by(manifest.hide)  # a malformed glob makes no branch
-        directory.mkdir(mode=0o700, parents=True)
+        unseen = directory.with_name(f"{UNSEEN}{directory.name}")
+        unseen.mkdir(mode=0o700, parents=True)
         try:
-            ManifestFile(directory).save(manifest)
+            ManifestFile(unseen).save(manifest)
+            unseen.rename(directory)  # whole: whoever lists branches takes half a record for a broken one
             return cls(
                 directory, workspace=workspace, masked=masked, lower=lower, storage=storage, limits=limits,
                 memory=memory,
             )  # fmt: skip
         except OSError:  # a full disk: what is half made would be an empty branch for ever
-            shutil.rmtree(directory, ignore_errors=True)
+            for made in (unseen, directory):
+                shutil.rmtree(made, ignore_errors=True)
             raise
 
     @property
