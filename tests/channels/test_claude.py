@@ -1,5 +1,6 @@
 """Claude Code from a chat, through a real gateway and a program in its place (AS-58 … AS-62, acceptance 14)."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -130,6 +131,24 @@ async def test_a_new_conversation_gets_an_id_that_survives_a_restart(
             lambda c: c.exec_driver_sql("SELECT key FROM meta WHERE key LIKE 'claude:chat:%'").all()
         )
         assert left == []
+
+
+async def test_commands_that_come_at_once_undo_nothing_of_one_another(
+    talking: Chatting, service: ChatService
+) -> None:
+    """AS-60: each wrote back all that it had read, so that of two choices one was lost."""
+    await enter(service)
+    for effort in ("low", "medium", "high"):
+        service.shown.clear()
+        models = [f"{effort}{n}" for n in range(12)]
+        said = [f"cc:model {name}" for name in models[:6]] + [f"cc:effort {effort}"]
+        await asyncio.gather(*(service.say(text) for text in [*said, *(f"cc:model {m}" for m in models[6:])]))
+        for name in models:
+            await service.wait_text(f"runs on {name} now")
+        await service.wait_text(f"works with effort {effort} now")
+        await service.say("cc:status")
+        status = await service.wait_text("It waits for you.")
+        assert f"Effort: {effort}" in status.text
 
 
 async def test_a_run_that_times_out_is_gone_and_its_conversation_goes_on(

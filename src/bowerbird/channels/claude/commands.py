@@ -7,8 +7,6 @@ Here: reading and carrying them out. Not here: the mode itself (`mode.py`), its 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from bowerbird.channels.claude.faces import HELP, MODELS, status_text
 from bowerbird.channels.commands import Answer
 from bowerbird.channels.contract import IncomingMessage
@@ -65,7 +63,7 @@ class ClaudeCommands:
             return "That is no name of a model."
         if wanted.startswith("-"):
             return "That is no name of a model."
-        await self._mode.put(message.user_id, replace(state, active_model=wanted))
+        await self._mode.change(message.user_id, active_model=wanted)
         return f"Claude Code runs on {wanted} now."
 
     async def _effort(self, message: IncomingMessage, argument: str) -> Answer:
@@ -74,7 +72,7 @@ class ClaudeCommands:
             return f"Effort: {state.active_effort or 'its own'}. Choose: {', '.join(EFFORTS)}."
         if wanted not in EFFORTS:
             return f"There is no such effort; there are {', '.join(EFFORTS)}."
-        await self._mode.put(message.user_id, replace(state, active_effort=wanted))
+        await self._mode.change(message.user_id, active_effort=wanted)
         return f"Claude Code works with effort {wanted} now."
 
     async def _compact(self, message: IncomingMessage, argument: str) -> Answer:
@@ -86,22 +84,16 @@ class ClaudeCommands:
 
     async def _clear(self, message: IncomingMessage, argument: str) -> Answer:
         del argument
-        state = self._mode.state(message.user_id)
-        await self._mode.put(
-            message.user_id, replace(state, active_session_id=None, is_begun=False, cost_usd=0.0)
-        )
+        await self._mode.change(message.user_id, active_session_id=None, is_begun=False, cost_usd=0.0)
         return "Your next message begins a new conversation. The one before is kept: cc:resume."
 
     async def _resume(self, message: IncomingMessage, argument: str) -> Answer:
-        state = self._mode.state(message.user_id)
         if not argument:
             return "Say how its id begins: cc:resume PREFIX. /cc lists them."
         found = await self._mode.beginning_so(message.user_id, argument)
         if len(found) != 1:
             return "More than one conversation begins so." if found else "No conversation begins so."
-        await self._mode.put(
-            message.user_id, replace(state, active_session_id=found[0], is_begun=True, cost_usd=0.0)
-        )
+        await self._mode.change(message.user_id, active_session_id=found[0], is_begun=True, cost_usd=0.0)
         return f"You go on with {found[0]}."
 
     async def _memory(self, message: IncomingMessage, argument: str) -> Answer:
@@ -113,12 +105,10 @@ class ClaudeCommands:
         if not argument:
             return "Say which one: cc:project NAME. /cc lists them."
         project = await self._mode.project(argument)
-        state = self._mode.state(message.user_id)
-        fresh = replace(
-            state, active_project=project.name, active_project_path=project.path, active_session_id=None,
-            is_begun=False, cost_usd=0.0,
+        await self._mode.change(
+            message.user_id, active_project=project.name, active_project_path=project.path,
+            active_session_id=None, is_begun=False, cost_usd=0.0,
         )  # fmt: skip
-        await self._mode.put(message.user_id, fresh)
         return f"You are in `{project.path}` now; your next message begins a conversation."
 
     async def _status(self, message: IncomingMessage, argument: str) -> Answer:

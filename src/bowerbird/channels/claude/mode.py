@@ -41,6 +41,7 @@ from bowerbird.store.rows.outbox import OutboxRow, insert_parcels
 
 PRIVATE_ONLY = "Claude Code is for private chats with its owner."
 LEFT = "You talk with me again."
+GONE = "You left Claude Code meanwhile."
 STOPPED = ClaudeAnswer("")  # whoever stopped it was told
 NOT_REPEATED = (
     "Bowerbird was stopped while Claude Code worked on that, and does not repeat it by itself. "
@@ -144,12 +145,13 @@ class ClaudeMode:
         """Return where a person in the mode is."""
         state = self._states.of(user_id)
         if state is None:
-            raise ToolError("You left Claude Code meanwhile.")
+            raise ToolError(GONE)
         return state
 
-    async def put(self, user_id: str, state: ClaudeState) -> None:
-        """Keep where a person is."""
-        await self._states.put(user_id, state)
+    async def change(self, user_id: str, **values: object) -> None:
+        """Change where a person in the mode is; what is not named stays, whatever changes it meanwhile."""
+        if await self._states.change(user_id, lambda state: replace(state, **values)) is None:
+            raise ToolError(GONE)
 
     def is_running(self, user_id: str) -> bool:
         """Whether Claude Code works for a person."""
@@ -177,12 +179,19 @@ class ClaudeMode:
         session_id = state.active_session_id or str(uuid.uuid4())
         is_there = await self._has(rules, user, state, session_id)
         is_new = not (state.is_begun or is_there)
-        state = replace(
-            state, active_session_id=session_id, is_begun=True, working_on=message.dedupe_key or None
-        )
-        await self._states.put(user, state)
+        place = (state.active_project_path, state.active_session_id)
+
+        def begun(now: ClaudeState) -> ClaudeState:
+            now = replace(now, working_on=message.dedupe_key or None)
+            if (now.active_project_path, now.active_session_id) != place:
+                return now  # the person went elsewhere: this is asked where it was said
+            return replace(now, active_session_id=session_id, is_begun=True)
+
+        state = await self._states.change(user, begun)
+        if state is None:
+            raise ToolError(GONE)
         request = ClaudeRequest(
-            text, state.active_project_path, session_id, is_new, state.active_model, state.active_effort,
+            text, place[0], session_id, is_new, state.active_model, state.active_effort,
             rules.permission_mode, rules.timeout_s, whole, user,
         )  # fmt: skip
         answer = await self._run(user, rules.claude, request)
@@ -207,12 +216,14 @@ class ClaudeMode:
 
     async def _note(self, user: str, session_id: str, answer: ClaudeAnswer) -> None:
         """Keep what an answer cost, unless the person went elsewhere meanwhile."""
-        now = self._states.of(user)
-        if now is not None and now.active_session_id == session_id:
-            told = answer.session_id if answer.session_id and not answer.is_error else session_id
-            await self._states.put(
-                user, replace(now, active_session_id=told, cost_usd=now.cost_usd + answer.cost_usd)
-            )
+        told = answer.session_id if answer.session_id and not answer.is_error else session_id
+
+        def noted(now: ClaudeState) -> ClaudeState:
+            if now.active_session_id != session_id:
+                return now
+            return replace(now, active_session_id=told, cost_usd=now.cost_usd + answer.cost_usd)
+
+        await self._states.change(user, noted)
 
     async def _owe(self, message: IncomingMessage, text: str, changed: str | None = None) -> None:
         """Give an answer to the outbox, which delivers it whatever dies.

@@ -5,6 +5,7 @@ can do there (`mode.py`).
 """
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -74,6 +75,18 @@ class ClaudeStates:
             text = json_text(state)
             await self._store.write(lambda c: set_meta(c, self._prefix + user_id, text))
             self._states[user_id] = state
+
+    async def change(self, user_id: str, change: Callable[[ClaudeState], ClaudeState]) -> ClaudeState | None:
+        """Change where a person is, from what it is at that moment; returns it, None for whoever has left."""
+        async with self._lock:
+            present = self._states.get(user_id)
+            if present is None:
+                return None
+            state = change(present)
+            text = json_text(state)
+            await self._store.write(lambda c: set_meta(c, self._prefix + user_id, text))
+            self._states[user_id] = state
+            return state
 
     async def drop(self, user_id: str) -> None:
         """Forget a person who leaves."""
