@@ -20,9 +20,12 @@ from bowerbird.models.local.calls import (
     telling_words,
 )
 from bowerbird.models.local.grammar import Free, OneOf, Option, StepGrammar
+from bowerbird.models.local.guards import parse_fault
 from bowerbird.models.local.renaming import renaming_step
 from bowerbird.models.local.results import tell
-from bowerbird.models.local.rewrite import Rewrite, around, best_line, blocks, trimmed
+from bowerbird.models.local.rewrite import Rewrite, around, best_line, blocks, edit_of, trimmed
+from bowerbird.models.local.settled.rows import with_row
+from bowerbird.models.local.settled.values import with_value
 from bowerbird.models.local.situation import Done, Situation, shown_part
 from bowerbird.models.local.sorting import CHANGE_WORDS
 from bowerbird.models.local.task_words import (
@@ -237,8 +240,21 @@ def path_of(match: dict[str, Any]) -> str:
     return str(match.get("path", "")).lstrip("/")
 
 
-def _rewrite(situation: Situation, read: Done) -> Rewrite | None:
-    lines = shown_part(read).lines
+def settled_lines(known: Rewrite) -> list[str] | None:
+    """Return a file's lines changed as the task says, where its words leave nothing to choose; else None."""
+    new = with_row(known.task, known.path, known.lines) or with_value(known.task, known.lines)
+    return new if new is not None and parse_fault(known, new) is None else None
+
+
+def _rewrite(situation: Situation, read: Done) -> Call | Rewrite | None:
+    part = shown_part(read)
+    lines = part.lines
+    if part.next_offset is None and read.call.input.get("offset", 1) == 1:
+        known = Rewrite(situation.task, read.path, (), lines, ())
+        new = settled_lines(known)
+        edit = edit_of(known, new) if new is not None else None
+        if edit is not None:
+            return Call("edit_file", edit)
     searches = [d for d in situation.calls if d.call.name == "search_files" and not d.failed]
     told = tell(searches[-1]).split("\n") if searches else []
     hints = tuple(line for line in told if not line.startswith(f"{read.path}:"))[:10]

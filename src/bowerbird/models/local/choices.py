@@ -48,11 +48,12 @@ _NUMBER = re.compile(r"\d+(?:[.:,]\d+)*")
 _COMPUTED = re.compile(
     r"\b(?:how (?:many|much|often)|total|sum|average|mean|median|most|least|fewest|highest|lowest|"
     r"largest|smallest|longest|shortest|biggest|greatest|in all|altogether|together|percent|per|each|"
-    r"count|add (?:\w+ ){0,3}up)\b",
+    r"count|add (?:\w+ ){0,3}up|(?:more|less|\w{2,}er) than|at least|over (?:all|both)|overall|across)\b",
     re.IGNORECASE,
 )
 _SUMMED = re.compile(
-    r"\b(?:total|sum|average|mean|median|in all|altogether|together|combined|how (?:many|much) of the|"
+    r"\b(?:total|sum|average|mean|median|in all|altogether|together|combined|over all|overall|across|"
+    r"how (?:many|much) of the|"
     r"add (?:\w+ ){0,3}up)\b",
     re.IGNORECASE,
 )

@@ -7,9 +7,9 @@ Here: what words decide, purely, and how the model is asked where they do not. N
 import re
 
 CHANGE_WORDS = frozenset(
-    "add adjust allow append bump change correct create decrease delete disable drop edit enable extend fix "
-    "implement increase insert keep let lower make mend move put raise remove rename repair replace rewrite "
-    "set shorten swap turn update use write".split()
+    "add adjust allow append bump change correct create decrease delete disable drop edit enable enter "
+    "extend fix implement increase insert keep let lower make mend move put raise remove rename repair "
+    "replace rewrite set shorten swap turn update use write".split()
 )
 _PLAIN_CHANGES = frozenset(
     "add append bump change correct delete disable enable fix mend remove rename repair replace set "

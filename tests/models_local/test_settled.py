@@ -1,0 +1,289 @@
+"""What code settles for the small model: lines, definitions, values and rows that follow from a task's words (D-23)."""
+
+import contextlib
+import io
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.local_talk import SPECS, asked, called
+
+from bowerbird.models.local.changing import Call, Say, next_move
+from bowerbird.models.local.looking import first_look
+from bowerbird.models.local.prompt import chat
+from bowerbird.models.local.rewrite import Rewrite
+from bowerbird.models.local.settled.cases import ASKED, Case, called_in, case_of
+from bowerbird.models.local.settled.lines import wants_numbers
+from bowerbird.models.local.settled.rows import with_row
+from bowerbird.models.local.settled.values import with_value
+from bowerbird.models.local.situation import read_situation
+
+OFFERED = frozenset(tool.name for tool in SPECS)
+FILES = ("Files:\nREADME.md\nshop/order.py\ntests/test_order.py\ndata/films.csv",)
+ORDER = (
+    '"""Orders of the shop."""\n\nBULK_FROM = 20\n\n\ndef fee(kg):\n    return 3 if kg < BULK_FROM else 2\n'
+)
+FILMS = "title,minutes,country\nStatic,101,Canada\nOlive Road,127,Greece\n"
+
+
+def read(path: str, text: str) -> Any:
+    return called("read_file", {"path": path, "offset": 1}, text, data={"content": text, "next_offset": None})
+
+
+def found(*rows: tuple[str, int, str], **data: Any) -> Any:
+    matches = [{"path": f"/{path}", "line": line, "text": text} for path, line, text in rows]
+    return called("search_files", {"pattern": "x"}, "…", data={"matches": matches, **data})
+
+
+def looked(task: str, *results: Any) -> Any:
+    return first_look(read_situation(asked(*results, task=task, system=FILES)), OFFERED)
+
+
+def changed(task: str, path: str, text: str) -> Any:
+    return next_move(read_situation(asked(*read(path, text), task=task, system=FILES)), OFFERED)
+
+
+@pytest.mark.parametrize(
+    ("task", "number"),
+    [
+        ("In which line of shop/order.py is BULK_FROM set?", 3),
+        ("On which line of shop/order.py does the function fee begin?", 6),
+        ("At what line number in shop/order.py stands `return`?", 7),
+    ],
+)
+def test_the_line_that_is_asked_for_is_found_and_not_counted_by_the_model(task: str, number: int):
+    first = looked(task)
+    assert isinstance(first, Call) and first.tool == "read_file" and first.input["path"] == "shop/order.py"
+    said = looked(task, *read("shop/order.py", ORDER))
+    assert isinstance(said, Say) and said.text.startswith(f"It is line {number} of shop/order.py: ")
+
+
+def test_without_a_file_the_line_is_searched_for():
+    rows = (
+        ("shop/order.py", 3, "BULK_FROM = 20"),
+        ("shop/order.py", 7, "    return 3 if kg < BULK_FROM else 2"),
+    )
+    said = looked("On which line is BULK_FROM defined?", *found(*rows))
+    assert said == Say("It is line 3 of shop/order.py: `BULK_FROM = 20`")
+
+
+def test_where_two_lines_hold_as_much_the_model_chooses_and_sees_their_numbers():
+    task = "In which line of a.py is the fee named?"
+    text = "fee = 1\nother = 2\nlate = fee\nfee = 3\n"
+    talk = asked(*read("a.py", text), task=task, system=("Files:\na.py",))
+    assert not isinstance(first_look(read_situation(talk), OFFERED), Say)
+    told = chat(talk, [tool.name for tool in SPECS], ("a.py",))[-1].text
+    assert "1: fee = 1\n2: other = 2\n" in told and "4: fee = 3" in told
+    assert not wants_numbers("What is the fee?") and not wants_numbers("How long is the coast line?")
+
+
+@pytest.mark.parametrize(
+    ("line", "task"),
+    [
+        ("def fee(kg):", "Where is the function fee defined?"),
+        ("func (o *Order) fee(kg int) int {", "Which file defines fee?"),
+        ("pub fn fee(kg: u32) -> u32 {", "In which file is the function fee?"),
+        ("    public static int fee(int kg) {", "In which file is fee declared?"),
+        ("export const fee = (kg) => 3;", "Where is fee defined?"),
+        ("fee() {", "Which script defines the function fee?"),
+    ],
+)
+def test_where_a_name_is_defined_is_said_by_the_line_that_defines_it(line: str, task: str):
+    rows = (
+        ("shop/order.py", 6, line),
+        ("README.md", 2, "The fee is low."),
+        ("shop/order.py", 9, "x = fee(2)"),
+        ("tests/test_order.py", 3, "def fee(kg):"),
+    )
+    said = looked(task, *found(*rows))
+    assert said == Say(f"`fee` is defined in shop/order.py, line 6: `{line.strip()}`")
+    assert not isinstance(looked(task, *found(*rows, ("b.py", 1, line))), Say)
+    assert not isinstance(looked(task, *found(*rows, truncated=True)), Say)
+
+
+@pytest.mark.parametrize(
+    ("task", "old", "new"),
+    [
+        ("Set the port to 9000.", "PORT = 8000", "PORT = 9000"),
+        ("People ride free below the age of 6 now.", "FREE_BELOW_AGE = 4", "FREE_BELOW_AGE = 6"),
+        ("An order may have at most 12 items, not 20.", "const maxItems = 20", "const maxItems = 12"),
+        (
+            "Make the default width 60.",
+            "pub const DEFAULT_WIDTH: u32 = 40;",
+            "pub const DEFAULT_WIDTH: u32 = 60;",
+        ),
+        ("Set the version to 2.1.0.", '  "version": "2.0.3",', '  "version": "2.1.0",'),
+        ("Use node version 22.", "    node-version: 20", "    node-version: 22"),
+        ("Change MAX_USERS to 50.", "#define MAX_USERS 20", "#define MAX_USERS 50"),
+        ("Change the log level to debug.", "log_level: info", "log_level: debug"),
+        ("Set the theme to dark.", "theme=light  # or dark", "theme=dark  # or dark"),
+        ("Turn strict on.", '  "strict": false,', '  "strict": true,'),
+        ("Disable the cache.", "cache = yes", "cache = no"),
+        (
+            "The letters shall be bigger: make their font-size 18px.",
+            "  font-size: 14px;",
+            "  font-size: 18px;",
+        ),
+    ],
+)
+def test_a_value_that_a_task_sets_is_set_by_code(task: str, old: str, new: str):
+    lines = ["# 3 things", "other = 7", "", old, "more: 5"]
+    assert with_value(task, lines) == [*lines[:3], new, lines[4]]
+
+
+def test_a_place_is_told_by_what_it_stands_in():
+    sheet = "body {\n  background: ivory;\n}\n.button {\n  background: blue;\n}".split("\n")
+    assert with_value("Make the background of the buttons darkgreen.", sheet) == [
+        *sheet[:4],
+        "  background: darkgreen;",
+        "}",
+    ]
+    table = ["[car]", "max_speed = 120", "[van]", "max_speed = 90"]
+    assert with_value("Set the maximum speed of the van to 80.", table) == [*table[:3], "max_speed = 80"]
+
+
+@pytest.mark.parametrize(
+    ("task", "lines"),
+    [
+        ("Change the tax to 21 percent.", ["TAX = 0.19"]),
+        ("Let the timeout be 5 minutes.", ["TIMEOUT_SECONDS = 30"]),
+        ("Give a right answer 12 points.", ["POINTS_RIGHT = 10", "RIGHT_POINTS = 3"]),
+        ("Let the first wait be 5 seconds and the second 9.", ["WAIT = 3"]),
+        ("Add 5 to the limits.", ["LIMITS = [3]", "limit = 3"]),
+        (
+            "Give the player 75 seconds in the Cellar.",
+            ["SECONDS = 9", 'x = [{"name": "Cellar", "seconds": 60}]'],
+        ),
+        ("Set the port to 80.", ["PORT = 80"]),
+        ("Set the port to 9000.", ["HTTP_PORT = 80", "TLS_PORT = 443"]),
+        ("Cut the price to 4.", ["if price > 5:", "    return 3"]),
+    ],
+)
+def test_a_value_whose_place_or_unit_is_open_is_left_to_the_model(task: str, lines: list[str]):
+    assert with_value(task, lines) is None
+
+
+def test_a_settled_change_is_made_without_the_model():
+    made = changed("Set BULK_FROM in shop/order.py to 30.", "shop/order.py", ORDER)
+    assert made == Call(
+        "edit_file", {"path": "shop/order.py", "old": "BULK_FROM = 20", "new": "BULK_FROM = 30"}
+    )
+    assert isinstance(changed("Fix fee in shop/order.py.", "shop/order.py", ORDER), Rewrite)
+
+
+@pytest.mark.parametrize(
+    ("task", "row"),
+    [
+        ("Add a row to data/films.csv: Blue Door, 98, Japan.", "Blue Door,98,Japan"),
+        ("Append the line Blue Door,98,Japan to data/films.csv.", "Blue Door,98,Japan"),
+        (
+            "Add a line to data/films.csv for Static II with 98 minutes, made in Greece.",
+            "Static II,98,Greece",
+        ),
+        ("Enter a film in data/films.csv: Platform nine, 52 minutes, Canada.", "Platform nine,52,Canada"),
+        ('Add "Red, Blue" from Greece to data/films.csv, it has 98 minutes.', '"Red, Blue",98,Greece'),
+    ],
+)
+def test_a_row_is_added_by_code_in_the_tables_own_form(task: str, row: str):
+    lines = FILMS.rstrip("\n").split("\n")
+    assert with_row(task, "data/films.csv", lines) == [*lines, row]
+    made = changed(task, "data/films.csv", FILMS)
+    assert isinstance(made, Call) and made.tool == "edit_file" and made.input["new"].endswith(f"\n{row}")
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "Add a row to data/films.csv: Blue Door from Japan.",
+        "Add a row to data/films.csv with 98 minutes for 3 people from Greece: Blue Door.",
+        "Add a column rating to data/films.csv.",
+        "Add a line before Static: Blue Door, 98, Japan.",
+        "Remove Static from data/films.csv.",
+    ],
+)
+def test_a_row_that_does_not_follow_is_left_to_the_model(task: str):
+    assert with_row(task, "data/films.csv", FILMS.rstrip("\n").split("\n")) is None
+
+
+@given(st.text(max_size=80), st.lists(st.text(max_size=30), max_size=6))
+def test_any_words_and_lines_give_no_error_and_change_one_line_at_most(task: str, lines: list[str]):
+    new = with_value(f"Set the port to 90. {task}", lines)
+    assert new is None or sum(a != b for a, b in zip(new, lines, strict=True)) == 1
+    rows = with_row(f"Add a row: {task}", "a.csv", lines)
+    assert rows is None or rows[:-1] == lines
+
+
+RULE = (
+    "import csv\nfrom shop.rates import BULK_FROM\n\n\ndef fee(kg):\n    return 3 if kg < BULK_FROM else 2\n\n\n"
+    'with open("x.csv") as file:\n    print(list(csv.reader(file)))\n'
+)
+
+
+def test_a_rule_of_the_project_is_called_and_not_applied_by_the_model():
+    others = {"shop/rates.py": "BULK_FROM = 20\n"}
+    case = case_of("What is the fee for 25 kg?", "shop/order.py", RULE, others)
+    assert case is not None
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(case.code("print(fee(25))"), {})
+    assert out.getvalue() == "2\n"
+    assert called_in(case.code("print(fee(25))")) == "print(fee(25))" and called_in("print(2)") is None
+
+
+@pytest.mark.parametrize(
+    ("task", "path"),
+    [
+        ("Who wrote the fee?", "shop/order.py"),
+        ("In which line of shop/order.py is 20 kg named?", "shop/order.py"),
+        ("What colour are the 3 tiles?", "shop/order.py"),
+        ("What is the fee for 25 kg?", "shop/order.go"),
+    ],
+)
+def test_other_questions_are_no_case(task: str, path: str):
+    assert case_of(task, path, RULE, {}) is None
+
+
+def test_of_a_case_only_the_line_that_the_model_wrote_is_shown_again():
+    task = "What is the fee for 25 kg?"
+    text = RULE.partition("\n\n\nwith")[0] + "\n"
+    case = looked(task, *found(("shop/order.py", 5, "def fee(kg):")), *read("shop/order.py", text))
+    assert isinstance(case, Case)
+    ran = called("run_python_code", {"code": case.code("print(fee(25))")}, "2", data={"stdout": "2\n"})
+    talk = asked(*read("shop/order.py", text), *ran, task=task, system=FILES)
+    told = chat(talk, [tool.name for tool in SPECS], ())
+    assert told[-2].text == "```python\nprint(fee(25))\n```" and ASKED in told[-3].text
+    assert first_look(read_situation(talk), OFFERED) is None
+
+
+def picked(task: str, files: dict[str, str]) -> Any:
+    """Return what is read first when the words of a question are searched in these files."""
+    system = ("Files:\n" + "\n".join(files),)
+    search = first_look(read_situation(asked(task=task, system=system)), OFFERED)
+    assert isinstance(search, Call) and search.tool == "search_files"
+    lines = [(path, n, line) for path, text in files.items() for n, line in enumerate(text.split("\n"), 1)]
+    held = [row for row in lines if re.search(search.input["pattern"], row[2], re.IGNORECASE)]
+    call = first_look(read_situation(asked(*found(*held), task=task, system=system)), OFFERED)
+    assert isinstance(call, Call)
+    return call.input["path"]
+
+
+def test_what_is_said_in_other_words_is_found():
+    files = {
+        "timetable.py": 'HARBOURS = ["Skerry"]\nDEPARTURES = ["06:40", "20:05"]\n\ndef next_departure(now): ...',
+        "report.py": "def busiest(day): ...\nprint('busiest day:', busiest())",
+        "fares.py": "def price(age): ...\ndef family(ages): ...",
+        "rows.csv": "day,seats\n9,2\n2,9",
+    }
+    assert picked("When does the last one of the day leave?", files) == "timetable.py"
+    assert picked("What do children of 9 and 2 pay?", files) == "fares.py"
+
+
+def test_a_table_is_told_by_what_its_rows_are():
+    files = {
+        "data/films.csv": "title,minutes\nStatic,101",
+        "data/sales.csv": "film,tickets\nStatic,61",
+        "schema.sql": "CREATE TABLE film (minutes INTEGER);",
+    }
+    assert picked("Which films are longer than 100 minutes?", files) == "data/films.csv"
