@@ -15,6 +15,8 @@ from bowerbird.models.local.looking import first_look
 from bowerbird.models.local.prompt import chat
 from bowerbird.models.local.rewrite import Rewrite
 from bowerbird.models.local.settled.cases import ASKED, Case, called_in, case_of
+from bowerbird.models.local.settled.elements import with_element
+from bowerbird.models.local.settled.headings import with_heading
 from bowerbird.models.local.settled.lines import wants_numbers
 from bowerbird.models.local.settled.rows import with_row
 from bowerbird.models.local.settled.values import with_value
@@ -287,3 +289,84 @@ def test_a_table_is_told_by_what_its_rows_are():
         "schema.sql": "CREATE TABLE film (minutes INTEGER);",
     }
     assert picked("Which films are longer than 100 minutes?", files) == "data/films.csv"
+
+
+@pytest.mark.parametrize(
+    ("task", "path", "old", "new"),
+    [
+        ("Add plum to the list of fruits.", "a.py", 'FRUITS = ["fig", "pear"]', 'FRUITS = ["fig", "pear", "plum"]'),
+        ('Add "Gull Rock" to the harbours.', "a.js", "const harbours = ['Skerry'];", "const harbours = ['Skerry', 'Gull Rock'];"),
+        ("Remove sms from the channels of alerts.json.", "a.json", '  "channels": ["mail", "sms"],', '  "channels": ["mail"],'),
+        ("Add M81 to the targets.", "a.py", 'TARGETS = ("M31", "M42")', 'TARGETS = ("M31", "M42", "M81")'),
+        ("Add green to the filters of the camera.", "a.yaml", "filters:\n  - red\n  - blue", "filters:\n  - red\n  - blue\n  - green"),
+        ("Remove red from the filters.", "a.yml", "filters:\n  - red\n  - blue", "filters:\n  - blue"),
+    ],
+)  # fmt: skip
+def test_an_element_of_a_list_of_texts_is_added_or_taken_out_by_code(
+    task: str, path: str, old: str, new: str
+):
+    assert with_element(task, path, ["other: 1", *old.split("\n"), "rest: 2"]) == [
+        "other: 1",
+        *new.split("\n"),
+        "rest: 2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("task", "line"),
+    [
+        ("Add tea for 2.2 to the items.", 'ITEMS = ["tea"]'),
+        ("Add fig to the fruits.", 'FRUITS = ["fig"]'),
+        ("Add a function to the fruits.", 'FRUITS = ["fig"]'),
+        ("Add plum to the fruits.", 'FRUITS = ["fig", ["pear"]]'),
+        ("Add plum to the fruits.", "FRUITS = [3, 4]"),
+        ("Add plum to the nuts.", 'FRUITS = ["fig"]'),
+    ],
+)
+def test_other_elements_are_left_to_the_model(task: str, line: str):
+    assert with_element(task, "a.py", [line]) is None
+
+
+def test_a_heading_is_worded_anew_in_its_place():
+    page = "<html>\n<head>\n  <title>Ferry</title>\n</head>\n  <h1>Departures</h1>\n<h2>Today</h2>\n"
+    files = ("Files:\nREADME.md\nweb/board.html\nweb/list.html",)
+    task = "Change the heading of the board to Boats today."
+    first = next_move(read_situation(asked(task=task, system=files)), OFFERED)
+    assert first == Call("read_file", {"path": "web/board.html", "offset": 1})
+    made = next_move(read_situation(asked(*read("web/board.html", page), task=task, system=files)), OFFERED)
+    assert isinstance(made, Call) and made.input["new"].strip() == "<h1>Boats today</h1>"
+    lines = page.split("\n")
+    assert with_heading("The title of the page should read Boats.", "a.html", lines) == [
+        *lines[:2],
+        "  <title>Boats</title>",
+        *lines[3:],
+    ]
+    assert with_heading("Change the heading Today to Now.", "a.html", lines) == [
+        *lines[:5],
+        "<h2>Now</h2>",
+        "",
+    ]
+    assert with_heading("Change the heading to Menu.", "a.md", ["# Old", "", "## Part"]) == [
+        "# Menu",
+        "",
+        "## Part",
+    ]
+    assert with_heading("Add a heading that says Menu.", "a.md", ["# Old"]) is None
+
+
+def test_the_file_that_sets_the_value_is_read_and_the_list_that_is_added_to():
+    rows = (
+        ("fares.py", 6, "FREE_BELOW_AGE = 4"),
+        ("fares.py", 9, "def price(age):"),
+        ("timetable.py", 6, "def is_free(age, below): # from now on"),
+        ("timetable.py", 1, 'HARBOURS = ["Skerry"]'),
+        ("report.py", 3, "return list(harbours)"),
+    )
+    system = ("Files:\nfares.py\nreport.py\ntimetable.py",)
+    for task, path in (
+        ("People travel free below the age of 6 from now on.", "fares.py"),
+        ("Add Gull Rock to the list of harbours.", "timetable.py"),
+    ):
+        call = next_move(read_situation(asked(*found(*rows), task=task, system=system)), OFFERED)
+        assert isinstance(call, Call) and call.input["path"] == path
+    assert with_value("Listen on port 7070.", ['const address = ":6060"']) == ['const address = ":7070"']

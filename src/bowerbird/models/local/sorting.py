@@ -32,6 +32,10 @@ _ADD_UP = re.compile(
     r"\badd (?:up (?=(?:all|the|every|each|these|those|what|how)\b|[\w-]+['’]s\b)|"
     r"(?=(?:it|them|these|those)(?: all)? up\b))"
 )
+# "At most 12, not 20", "every 5 minutes instead of 15".
+_ANOTHER_VALUE = re.compile(
+    r"\d.*\b(?:instead of|rather than|not(?: just| only)?)(?: \w+)? \d|\bfrom now on\b"
+)
 _PART_END = re.compile(r"(?<=[.!?,;:])\s+")
 _PERSON = re.compile(r"\b(?:i|me|you|we|us)\b")
 _NOT_STATED = re.compile(
@@ -74,6 +78,8 @@ def sorted_by_words(task: str) -> bool | None:
         return True
     if plain.endswith("?") or _GIVE_BACK.search(plain):
         return False
+    if _ANOTHER_VALUE.search(plain) and not _NOT_STATED.search(plain):
+        return True
     if _WISHED.match(plain) or (_STATED.search(plain) and not _NOT_STATED.search(_PERSON.sub("", plain))):
         return None if _PERSON.search(plain) else True
     clauses = [re.findall(r"[a-z]+", clause) for clause in _CLAUSE_END.split(plain)]

@@ -98,6 +98,7 @@ class _Place:
     value: str
     begin: int
     around: str
+    port: bool
 
 
 def wanted_value(task: str) -> Wanted | None:
@@ -168,7 +169,9 @@ def _places(lines: Sequence[str], wanted: Wanted) -> Iterator[_Place]:
             continue
         second = "2" if wanted.is_number and found["value2"] is not None else ""
         key, value = found["key" + second], found["value" + second]
-        yield _Place(n, key, value, found.start("value" + second), _around(lines, n))
+        begin = found.start("value" + second)
+        port = line[:begin].endswith(('":', "':", "`:"))
+        yield _Place(n, key, value, begin, _around(lines, n), port)
 
 
 def _around(lines: Sequence[str], at: int) -> str:
@@ -222,6 +225,8 @@ def _is_amount(*values: str) -> bool:
 
 def _score(place: _Place, words: Sequence[str], task: str, wanted: Wanted) -> float:
     key = parts_of(re.sub(r"[_.\-\"']", " ", _name(place.key)))
+    if place.port:  # ":8080"
+        key = "port"
     held = [word for word in words if _holds(word, key)]
     if not held:
         return 0.0
