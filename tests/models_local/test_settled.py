@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from support.local_talk import SPECS, asked, called
 
 from bowerbird.models.local.changing import Call, Say, next_move
+from bowerbird.models.local.choices import next_steps
 from bowerbird.models.local.looking import first_look
 from bowerbird.models.local.prompt import chat
 from bowerbird.models.local.rewrite import Rewrite
@@ -19,6 +20,7 @@ from bowerbird.models.local.settled.elements import with_element
 from bowerbird.models.local.settled.headings import with_heading
 from bowerbird.models.local.settled.lines import wants_numbers
 from bowerbird.models.local.settled.rows import with_row
+from bowerbird.models.local.settled.sums import sum_of
 from bowerbird.models.local.settled.values import with_value
 from bowerbird.models.local.situation import read_situation
 
@@ -370,3 +372,52 @@ def test_the_file_that_sets_the_value_is_read_and_the_list_that_is_added_to():
         call = next_move(read_situation(asked(*found(*rows), task=task, system=system)), OFFERED)
         assert isinstance(call, Call) and call.input["path"] == path
     assert with_value("Listen on port 7070.", ['const address = ":6060"']) == ['const address = ":7070"']
+
+
+SALES = "film,screen,tickets\nStatic,1,61\nPaper Moths,2,95\nPaper Moths,3,110"
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        ("How many tickets were sold in all by data/sales.csv?", "The sum of tickets in data/sales.csv is 266 (3 rows)."),
+        ("How many tickets did Paper Moths sell over all screens?", "The sum of tickets in data/sales.csv where film is Paper Moths is 205 (2 rows)."),
+        ("What is the average number of tickets of Paper Moths in data/sales.csv?", "The mean of tickets in data/sales.csv where film is Paper Moths is 102.5 (2 rows)."),
+        ("How many sales of Static are there?", "1 row in data/sales.csv where film is Static."),
+    ],
+)  # fmt: skip
+def test_a_sum_of_a_table_that_was_seen_whole_is_computed_by_code(task: str, said: str):
+    assert looked(task, *found(("data/sales.csv", 2, "Static,1,61")), *read("data/sales.csv", SALES)) == Say(
+        said
+    )
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "How many tickets did Blue Door sell in data/sales.csv?",
+        "How many films sold more than 90 tickets in data/sales.csv?",
+        "How many tickets did Static and Paper Moths sell in data/sales.csv?",
+        "Which film sold the most tickets in all?",
+        "How many seats does a screen have?",
+        "How many minutes does a show take in all?",
+    ],
+)
+def test_a_sum_that_is_not_clearly_of_the_table_is_left_to_the_model(task: str):
+    assert sum_of(task, "data/sales.csv", SALES.split("\n")) is None
+
+
+def test_of_a_table_that_was_not_seen_whole_no_sum_is_said():
+    part = called(
+        "read_file", {"path": "data/sales.csv", "offset": 1}, SALES, data={"content": SALES, "next_offset": 5}
+    )
+    assert not isinstance(looked("How many tickets were sold in all?", *part), Say)
+
+
+def test_a_question_changes_no_file():
+    """Asked what somebody pays, the model wrote its sum into the file of the prices."""
+    task = "What do two adults pay together?"
+    request = read_situation(asked(*read("shop/order.py", ORDER), task=task, system=FILES))
+    assert not {"edit_file", "write_file"} & set(next_steps(request, SPECS).tools)
+    wish = read_situation(asked(*read("shop/order.py", ORDER), task="Let adults pay 5.", system=FILES))
+    assert "edit_file" in next_steps(wish, SPECS).tools

@@ -23,6 +23,7 @@ from bowerbird.models.local.settled.lines import (
     definition_asked_for,
     line_asked_for,
 )
+from bowerbird.models.local.settled.sums import sum_of
 from bowerbird.models.local.situation import Done, Situation, shown_part
 from bowerbird.models.local.task_words import alike, forms_of, is_test, named_files, parts_of, words_of
 
@@ -94,7 +95,7 @@ def first_look(situation: Situation, offered: frozenset[str]) -> Call | Say | Ca
         return _begun(situation, offered)
     if last.failed or len(situation.calls) > 2:
         return _second(situation) if len(situation.calls) == 2 else None
-    if asks_for_line(situation.task, situation.files) and (said := _line(situation, last)) is not None:
+    if (said := _settled(situation, last)) is not None:
         return said
     if len(situation.calls) == 2:
         return _second(situation)
@@ -129,6 +130,17 @@ def _case(situation: Situation) -> Case | None:
     }
     text = whole.pop(last.path, None)
     return None if text is None else case_of(situation.task, last.path, text, whole)
+
+
+def _settled(situation: Situation, last: Done) -> Say | None:
+    """Return the answer where what was read or found last settles it: a line's number, a sum of a table."""
+    if asks_for_line(situation.task, situation.files):
+        return _line(situation, last)
+    if last.call.name != "read_file" or last.call.input.get("offset", 1) != 1:
+        return None
+    part = shown_part(last)
+    said = sum_of(situation.task, last.path, part.lines) if part.next_offset is None else None
+    return Say(said) if said is not None else None
 
 
 def _line(situation: Situation, last: Done) -> Say | None:

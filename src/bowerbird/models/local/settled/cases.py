@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from bowerbird.models.local.task_words import forms_of, parts_of, words_of
+from bowerbird.models.local.task_words import alike, forms_of, parts_of, words_of
 
 ASKED = (
     "The functions and values of the file are already there. Write one line of Python that prints what the "
@@ -103,7 +103,7 @@ def _is_about(function: ast.FunctionDef, path: str, task: str) -> bool:
 
 
 def _held(words: Iterable[str], text: str) -> list[str]:
-    return [word for word in words if re.search(forms_of(word), text)]
+    return [word for word in words if any(re.search(forms_of(other), text) for other in alike(word))]
 
 
 def _parsed(text: str) -> ast.Module | None:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from bowerbird.models.local.task_words import forms_of, parts_of, words_of
 
 _ASKED = re.compile(
-    r"^(?:please )?(?:(?P<add>add|append)|(?P<out>remove|delete|drop|take)) (?:the (?:entry|item|element|value|word|name|text) )?"
+    r"^(?:please )?(?:(?P<add>add|append)|(?P<out>remove|delete|drop|take)) "
+    r"(?:the (?:entry|item|element|value|word|name|text) )?"
     r"[\"“'`]?(?P<what>[\w.#+-]+(?: [\w.#+-]+){0,2}?)[\"”'`]? "
     r"(?:as \w+ )?(?(add)(?:to|into)|(?:from|out of)) (?:the )?(?P<where>[^,;:]{2,80}?)[.!]?$",
     re.IGNORECASE,
