@@ -19,6 +19,7 @@ from bowerbird.models.local.settled.cases import ASKED, Case, called_in, case_of
 from bowerbird.models.local.settled.elements import with_element
 from bowerbird.models.local.settled.headings import with_heading
 from bowerbird.models.local.settled.lines import wants_numbers
+from bowerbird.models.local.settled.removals import without_line
 from bowerbird.models.local.settled.rows import with_row
 from bowerbird.models.local.settled.sums import sum_of
 from bowerbird.models.local.settled.values import with_value
@@ -421,3 +422,26 @@ def test_a_question_changes_no_file():
     assert not {"edit_file", "write_file"} & set(next_steps(request, SPECS).tools)
     wish = read_situation(asked(*read("shop/order.py", ORDER), task="Let adults pay 5.", system=FILES))
     assert "edit_file" in next_steps(wish, SPECS).tools
+
+
+@pytest.mark.parametrize(
+    ("task", "line"),
+    [
+        ("Remove the line that prints TRACE.", '    print("TRACE", name)'),
+        ("Remove the console.log line from app/menu.js.", '  console.log("looking for", name);'),
+        ("Delete the debug output.", '    fmt.Println("DEBUG price", minutes)'),
+        ('Remove the line that says "begins" to the log.', 'echo "it begins"'),
+    ],
+)
+def test_the_only_line_that_prints_what_is_said_is_taken_out_by_code(task: str, line: str):
+    lines = ["one", "    " + line.strip(), "    return name", "printer = 3"]
+    assert without_line(task, lines) == [lines[0], *lines[2:]]
+    assert without_line(task, [*lines, line]) is None
+    assert without_line(task, ["one", "    return name"]) is None
+
+
+def test_a_line_that_python_cannot_do_without_is_left_to_the_model():
+    text = "def f(x):\n    print('TRACE', x)\n"
+    assert isinstance(
+        changed("Remove the line that prints TRACE in shop/order.py.", "shop/order.py", text), Rewrite
+    )

@@ -26,6 +26,7 @@ from bowerbird.models.local.results import tell
 from bowerbird.models.local.rewrite import Rewrite, around, best_line, blocks, edit_of, trimmed
 from bowerbird.models.local.settled.elements import with_element
 from bowerbird.models.local.settled.headings import page_of, with_heading
+from bowerbird.models.local.settled.removals import without_line
 from bowerbird.models.local.settled.rows import with_row
 from bowerbird.models.local.settled.values import with_value
 from bowerbird.models.local.situation import Done, Situation, shown_part
@@ -274,6 +275,7 @@ def settled_lines(known: Rewrite) -> list[str] | None:
         with_row(task, path, lines)
         or with_element(task, path, lines)
         or with_heading(task, path, lines)
+        or without_line(task, lines)
         or with_value(task, lines)
     )
     return new if new is not None and parse_fault(known, new) is None else None

@@ -50,7 +50,7 @@ _PATH, _PATH_OF_ROWS = 0.5, 3.0
 """What the name of a file counts; more where it is the table of what is asked for."""
 
 _MOST_SEARCHED = 8
-_ENOUGH, _CLEARLY, _SECOND = 2.5, 1.35, 0.6
+_ENOUGH, _CLEARLY, _SECOND, _JOINED = 2.5, 1.35, 0.75, 0.4
 SECOND_LINES = 40
 _MANY = r"(?:files|scripts|modules|packages|documents|folders|directories)\b"
 _WITHIN = r"(?:in|of|below|under|has|have) (?:the )?[\w./-]*(?:directory|folder|project|package)"
@@ -262,7 +262,11 @@ def _second(situation: Situation) -> Call | None:
     if is_data(last.path) and is_computed(situation.task) and not _prices_elsewhere(situation.task, last):
         return None
     rest = [(path, weight) for path, weight in weights.items() if path != last.path]
-    if not rest or rest[0][1] < _SECOND * weights[last.path] or rest[0][1] < _ENOUGH:
+    if not rest or rest[0][1] < _ENOUGH:
+        return None
+    # A second table has what the first says by its keys; any other file only distracts where it holds less.
+    least = _JOINED if is_data(last.path) and is_data(rest[0][0]) else _SECOND
+    if rest[0][1] < least * weights[last.path]:
         return None
     return _reading(rest[0][0], _best_line(situation, rest[0][0]), SECOND_LINES)
 
