@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from bowerbird.models.local.task_words import forms_of, parts_of
 
 _OTHER_WORK = re.compile(
-    r"\b(?:add|append|insert|remove|delete|drop|create|rename|fix|mend|repair|correct|wrong|fails?|bug|function|"
+    r"\b(?:add|append|insert|remove|delete|drop|create|rename|fix|repair|correct|wrong|fails?|bug|function|"
     r"method|test|write|move|replace|column|row|line|entry|another|more|both|all|every one|each one|except|"
     r"unless|if|otherwise|twice|double|heading|title)\b",
     re.IGNORECASE,
