@@ -47,8 +47,9 @@ def test_it_searches_for_the_tasks_words_then_chooses_a_file_then_rewrites_it_th
     first = move()
     assert isinstance(first, Call) and first.tool == "search_files" and "port" in first.input["pattern"]
     assert move(*LOOKED) == Call("read_file", {"path": "app/server.py", "offset": 1, "limit": 150})
-    wanted = move(*LOOKED, *READ)
-    assert isinstance(wanted, Rewrite) and wanted.whole and TASK in question(wanted)
+    task = "Move the port to 9000."
+    wanted = move(*LOOKED, *READ, task=task)
+    assert isinstance(wanted, Rewrite) and wanted.whole and task in question(wanted)
     edit = edit_of(wanted, SERVER.replace("8000", "9000").rstrip("\n").split("\n"))
     assert edit == {"path": "app/server.py", "old": "PORT = 8000", "new": "PORT = 9000"}
     end = move(*LOOKED, *READ, *called("edit_file", edit, "Edited."))

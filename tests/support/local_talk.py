@@ -45,3 +45,14 @@ def asked(
 ) -> ModelRequest:
     """Return a request: a task, then `messages`."""
     return ModelRequest((user_text(task), *messages), system=system, **more)
+
+
+def read(path: str, text: str) -> tuple[Message, Message]:
+    """Return the messages of the reading of a whole file."""
+    return called("read_file", {"path": path, "offset": 1}, text, data={"content": text, "next_offset": None})
+
+
+def found(*rows: tuple[str, int, str], **data: Any) -> tuple[Message, Message]:
+    """Return the messages of a search that found these paths, line numbers and texts."""
+    matches = [{"path": f"/{path}", "line": line, "text": text} for path, line, text in rows]
+    return called("search_files", {"pattern": "x"}, "…", data={"matches": matches, **data})

@@ -14,7 +14,7 @@ from bowerbird.core.requests import ToolSpec
 from bowerbird.models.local.grammar import SEEN, as_step
 
 READ_LINES = 150
-HEAD_LINES = 8
+HEAD_LINES = 12
 """What is shown of a file of data: enough to compute from it with Python."""
 
 DATA_FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".log")

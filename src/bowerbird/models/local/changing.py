@@ -20,9 +20,15 @@ from bowerbird.models.local.calls import (
     telling_words,
 )
 from bowerbird.models.local.grammar import Free, OneOf, Option, StepGrammar
+from bowerbird.models.local.guards import parse_fault
 from bowerbird.models.local.renaming import renaming_step
 from bowerbird.models.local.results import tell
-from bowerbird.models.local.rewrite import Rewrite, around, best_line, blocks, trimmed
+from bowerbird.models.local.rewrite import Rewrite, around, best_line, blocks, edit_of, trimmed
+from bowerbird.models.local.settled.elements import with_element
+from bowerbird.models.local.settled.headings import page_of, with_heading
+from bowerbird.models.local.settled.removals import without_line
+from bowerbird.models.local.settled.rows import with_row
+from bowerbird.models.local.settled.values import with_value
 from bowerbird.models.local.situation import Done, Situation, shown_part
 from bowerbird.models.local.sorting import CHANGE_WORDS
 from bowerbird.models.local.task_words import (
@@ -47,6 +53,14 @@ MOST_CALLS, MOST_CALLS_SUMMED = 8, 3
 _SAID = 90
 _HITS = 12
 _CLEARLY, _WEAK, _TARGET = 2, 4, 6
+# "Add mango to the list of fruits": what is added to, and the lines where such a thing begins.
+_ADDED_TO = re.compile(
+    r"\b(?:add|append|put|insert)\b.*?\b(?:to|into)\b(?P<where>.+)", re.IGNORECASE | re.DOTALL
+)
+_COLLECTION = re.compile(
+    r"(?:CREATE TABLE |(?:[a-z]+ )*)[\"']?(?P<name>[A-Za-z_][\w.-]*)[\"']?"
+    r"(?:[\w\s:<>\[\]]*?(?:=|:)\s*(?:[\[({].*)?$|(?<=[a-z]) \($)"
+)
 _SETTING = re.compile(r"[^()]{0,40}[\w\"']\s*(?:=|:=|:)\s*\D{0,30}\d")
 
 
@@ -110,7 +124,8 @@ def next_move(situation: Situation, offered: frozenset[str]) -> Move | None:
     last = situation.last
     if last is None:
         named = named_files(task, situation.files)
-        return Call("read_file", {"path": named[0], "offset": 1}) if len(named) == 1 else _search(task)
+        path = named[0] if len(named) == 1 else page_of(task, situation.files)
+        return Call("read_file", {"path": path, "offset": 1}) if path else _search(task)
     if last.failed:
         return None
     if last.call.name == "read_file" and not last.forgotten:
@@ -134,11 +149,22 @@ def _clearly_best(situation: Situation, files: Sequence[str]) -> str | None:
         if path in files:
             best.setdefault(path, score)
     first, second = [*best, "", ""][:2]
+    sets = _with_place(situation, files)
+    if len(sets) == 1:
+        return sets[0]
     sheet = style_sheet(situation.task, files)
     if sheet is not None and best.get(first, 0) < _WEAK:
         return sheet
     clear = len(best) == 1 or (best and best[first] >= best[second] + _CLEARLY)
     return first if clear else None
+
+
+def _with_place(situation: Situation, files: Sequence[str]) -> list[str]:
+    """Return the files among whose found lines one sets, clearly, the value that the task sets."""
+    lines: dict[str, list[str]] = {}
+    for row in matches_of(situation):
+        lines.setdefault(path_of(row), []).append(str(row.get("text", "")).rstrip("\n"))
+    return [path for path, some in lines.items() if path in files and with_value(situation.task, some)]
 
 
 def other_file(situation: Situation, tried: str) -> Choose | None:
@@ -161,6 +187,8 @@ def _found(situation: Situation) -> list[tuple[int, tuple[str, int, str]]]:
     words = [re.compile(forms_of(word)) for word in words_of(situation.task)]
     made = re.findall(r"\bmake ([a-z][\w-]*)", situation.task)
     numbers = re.search(r"\d", situation.task) is not None
+    added = _ADDED_TO.search(situation.task)
+    target = [re.compile(forms_of(word)) for word in words_of(added["where"])] if added else []
     rows = [
         (path_of(row), row["line"], str(row.get("text", "")).strip()[:_SAID]) for row in matches_of(situation)
     ]
@@ -171,6 +199,9 @@ def _found(situation: Situation) -> list[tuple[int, tuple[str, int, str]]]:
         if path.endswith("makefile") and text.partition(":")[0] in made:
             held += _TARGET
         sets = numbers and _SETTING.match(text) is not None
+        begun = _COLLECTION.match(row[2])
+        if begun and any(word.search(parts_of(begun["name"].replace("_", " "))) for word in target):
+            held += _TARGET
         return held + 2 * sets - 2 * (is_data(path) or is_prose(path))
 
     return sorted(((score(row), row) for row in rows), key=lambda pair: pair[0], reverse=True)
@@ -237,8 +268,28 @@ def path_of(match: dict[str, Any]) -> str:
     return str(match.get("path", "")).lstrip("/")
 
 
-def _rewrite(situation: Situation, read: Done) -> Rewrite | None:
-    lines = shown_part(read).lines
+def settled_lines(known: Rewrite) -> list[str] | None:
+    """Return a file's lines changed as the task says, where its words leave nothing to choose; else None."""
+    task, path, lines = known.task, known.path, known.lines
+    new = (
+        with_row(task, path, lines)
+        or with_element(task, path, lines)
+        or with_heading(task, path, lines)
+        or without_line(task, lines)
+        or with_value(task, lines)
+    )
+    return new if new is not None and parse_fault(known, new) is None else None
+
+
+def _rewrite(situation: Situation, read: Done) -> Call | Rewrite | None:
+    part = shown_part(read)
+    lines = part.lines
+    if part.next_offset is None and read.call.input.get("offset", 1) == 1:
+        known = Rewrite(situation.task, read.path, (), lines, ())
+        new = settled_lines(known)
+        edit = edit_of(known, new) if new is not None else None
+        if edit is not None:
+            return Call("edit_file", edit)
     searches = [d for d in situation.calls if d.call.name == "search_files" and not d.failed]
     told = tell(searches[-1]).split("\n") if searches else []
     hints = tuple(line for line in told if not line.startswith(f"{read.path}:"))[:10]

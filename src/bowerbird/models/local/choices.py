@@ -15,8 +15,8 @@ The rules, each measured to help a model of this size:
 7. Once there are results, a step begins by saying what they show.
 8. An answer does not follow the beginning of a file of data while code could look at all of it; what is to be
    counted, summed or compared in such a file is computed by code, and so are sums of any other file.
-9. A task that asks for a change is done with the file tools: code and answer wait until they have changed
-   something, or have been tried often enough.
+9. A question changes no file. A task that asks for a change is done with the file tools: code and
+   answer wait until they have changed something, or have been tried often enough.
 """
 
 import re
@@ -48,11 +48,12 @@ _NUMBER = re.compile(r"\d+(?:[.:,]\d+)*")
 _COMPUTED = re.compile(
     r"\b(?:how (?:many|much|often)|total|sum|average|mean|median|most|least|fewest|highest|lowest|"
     r"largest|smallest|longest|shortest|biggest|greatest|in all|altogether|together|percent|per|each|"
-    r"count|add (?:\w+ ){0,3}up)\b",
+    r"count|add (?:\w+ ){0,3}up|(?:more|less|\w{2,}er) than|at least|over (?:all|both)|overall|across)\b",
     re.IGNORECASE,
 )
 _SUMMED = re.compile(
-    r"\b(?:total|sum|average|mean|median|in all|altogether|together|combined|how (?:many|much) of the|"
+    r"\b(?:total|sum|average|mean|median|in all|altogether|together|combined|over all|overall|across|"
+    r"how (?:many|much) of the|"
     r"add (?:\w+ ){0,3}up)\b",
     re.IGNORECASE,
 )
@@ -100,6 +101,8 @@ def next_steps(situation: Situation, tools: Sequence[ToolSpec], choice: str = "a
     if free_choice and len(situation.calls) >= (MAX_CALLS_SUMMED if situation.summed else MAX_CALLS):
         return StepGrammar((answer,), noted)
     options = [option for tool in tools for option in _options(tool, situation)]
+    if free_choice and situation.task.rstrip().endswith("?") and not situation.wants_change:
+        options = [option for option in options if option.tool not in _CHANGING] or options
     if free_choice and not situation.calls:
         options = _named_first(options, situation.task) or options
     if free_choice and not _has_looked(situation):

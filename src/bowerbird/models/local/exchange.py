@@ -36,11 +36,19 @@ from bowerbird.models.local.choices import FINAL, editable, next_steps
 from bowerbird.models.local.commands import command_move
 from bowerbird.models.local.engine import Engine
 from bowerbird.models.local.generation import Counts, Generation
-from bowerbird.models.local.grammar import SEEN, StepGrammar, fence_grammar, read_fence, schema_grammar
+from bowerbird.models.local.grammar import (
+    SEEN,
+    StepGrammar,
+    as_step,
+    fence_grammar,
+    read_fence,
+    schema_grammar,
+)
 from bowerbird.models.local.guards import doubt, fault, repaired
 from bowerbird.models.local.looking import first_look
 from bowerbird.models.local.prompt import ChatTurn, asking, chat, openings_of, rewriting
 from bowerbird.models.local.rewrite import Rewrite, edit_of, narrowed, question
+from bowerbird.models.local.settled.cases import ASKED, BEGIN, MOST_TOKENS, OPENING, Case
 from bowerbird.models.local.situation import Situation, read_situation
 from bowerbird.models.local.sorting import KINDS, sorted_by_words, sorting_question
 from bowerbird.models.local.step_text import StepText
@@ -163,7 +171,17 @@ class Exchange:
                 move.asked, move.paths, rewriting(""), otherwise=move.likeliest, noted=True
             )
             return Call("read_file", reading_of(path, situation))
-        return move
+        return await self._case(move, situation) if isinstance(move, Case) else move
+
+    async def _case(self, case: Case, situation: Situation) -> Call | None:
+        """Return the run of the call that the model writes; None where it writes none."""
+        turns = chat(self.request, self._names(), situation.files)
+        asked = asking(turns, as_step("run_python_code"), FollowUp(ASKED, OPENING, MOST_TOKENS))
+        written = _Pass()
+        async for _ in self._generate(asked, fence_grammar(OPENING, BEGIN), MOST_TOKENS, written):
+            pass
+        body = read_fence(written.text, OPENING)
+        return Call("run_python_code", {"code": case.code(body)}) if body is not None else None
 
     async def _situation(self) -> Situation:
         """Return the facts of the request; the model says what a task asks for that words leave open."""

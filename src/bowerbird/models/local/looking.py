@@ -15,8 +15,17 @@ from typing import cast
 from bowerbird.models.local.calls import HEAD_LINES, is_data
 from bowerbird.models.local.changing import Call, Say, any_of, matches_of, path_of
 from bowerbird.models.local.choices import is_computed
-from bowerbird.models.local.situation import Done, Situation
-from bowerbird.models.local.task_words import forms_of, is_test, named_files, parts_of, words_of
+from bowerbird.models.local.settled.cases import Case, case_of
+from bowerbird.models.local.settled.lines import (
+    NUMBERED_LINES,
+    Line,
+    asks_for_line,
+    definition_asked_for,
+    line_asked_for,
+)
+from bowerbird.models.local.settled.sums import sum_of
+from bowerbird.models.local.situation import Done, Situation, shown_part
+from bowerbird.models.local.task_words import alike, forms_of, is_test, named_files, parts_of, words_of
 
 NEEDS = frozenset({"search_files", "read_file"})
 LOOK_LINES = 80
@@ -26,9 +35,22 @@ _GENERAL = frozenset(
     "app are big class code does file function get give go have kind large line long method name number "
     "program project small thing type use used using value variable way".split()
 )
-_NAME = re.compile(r"(?<=[\w,] )[A-Z]\w+|\d+(?:\.\d+)?")  # not the first word of a sentence
-_NAMED, _DATA, _PATH, _TEST = 2.0, 1.3, 0.5, 0.5
-_ENOUGH, _CLEARLY, _SECOND = 2.5, 1.35, 0.6
+_ASKED_FOR = re.compile(
+    r"\W*(?:which|what|how many|list|count|name)(?: of)?(?: the| all)* ([a-z]+)", re.IGNORECASE
+)
+_MONEY = re.compile(
+    r"\b(?:how much (?:is|does|do|did|must|are|was|were)|costs?|pays?|price|worth|owes?|bill|earn\w*)\b", re.I
+)
+_MONEY_COLUMN = re.compile(
+    r"price|cost|amount|total|sum\b|revenue|fee|fare|euro|cent|dollar|value|earn|income"
+)
+_NAME = re.compile(r"(?<=[\w,] )[A-Z]\w+")  # not the first word of a sentence
+_NAMED, _NUMBER, _DATA, _TEST = 2.0, 0.4, 1.3, 0.5
+_PATH, _PATH_OF_ROWS = 0.5, 3.0
+"""What the name of a file counts; more where it is the table of what is asked for."""
+
+_MOST_SEARCHED = 8
+_ENOUGH, _CLEARLY, _SECOND, _JOINED = 2.5, 1.35, 0.75, 0.4
 SECOND_LINES = 40
 _MANY = r"(?:files|scripts|modules|packages|documents|folders|directories)\b"
 _WITHIN = r"(?:in|of|below|under|has|have) (?:the )?[\w./-]*(?:directory|folder|project|package)"
@@ -48,9 +70,10 @@ _LISTING = frozenset(
     "please project show tell the there this under us what which".split()
 )
 _MOST_WORDS, _MOST_CHARS, _MOST_LISTED = 40, 1_000, 40
+_SAID = 160
 
 
-def first_look(situation: Situation, offered: frozenset[str]) -> Call | Say | None:
+def first_look(situation: Situation, offered: frozenset[str]) -> Call | Say | Case | None:
     """Return the first calls of a turn that asks for an answer; None where the model chooses.
 
     What asks for nothing but a list of files is answered with it.
@@ -63,23 +86,92 @@ def first_look(situation: Situation, offered: frozenset[str]) -> Call | Say | No
         >>> first_look(Situation(task="Which port is used?", files=("a.py",)), NEEDS).input["pattern"]
         'port'
     """
-    if not offered >= NEEDS or situation.wants_change or not situation.files or len(situation.calls) > 2:
+    if not offered >= NEEDS or situation.wants_change or not situation.files:
         return None
+    if "run_python_code" in offered and (case := _case(situation)) is not None:
+        return case
     last = situation.last
+    if last is None:
+        return _begun(situation, offered)
+    if last.failed or len(situation.calls) > 2:
+        return _second(situation) if len(situation.calls) == 2 else None
+    if (said := _settled(situation, last)) is not None:
+        return said
     if len(situation.calls) == 2:
         return _second(situation)
-    if last is None:
-        named = named_files(situation.task, situation.files)
-        if len(named) == 1:
-            return _reading(named[0], 1)
-        if "list_files" in offered and _LISTED.search(situation.task[:_MOST_CHARS]):
-            return Call("list_files", {"pattern": listed_by(situation.task, situation.files)})
-        return _search(_telling(situation.task))
-    if last.call.name == "list_files" and not last.failed:
+    if last.call.name == "list_files":
         return _listed(situation.task, last)
-    if last.call.name != "search_files" or last.failed:
+    return _definition(situation, last) or _best(situation) if last.call.name == "search_files" else None
+
+
+def _begun(situation: Situation, offered: frozenset[str]) -> Call | None:
+    """Return the first call: the reading of the file that is named, a list, or the search for the words."""
+    named = named_files(situation.task, situation.files)
+    if len(named) == 1:
+        if asks_for_line(situation.task, situation.files):
+            return Call("read_file", {"path": named[0], "offset": 1, "limit": NUMBERED_LINES})
+        return _reading(named[0], 1)
+    if "list_files" in offered and _LISTED.search(situation.task[:_MOST_CHARS]):
+        return Call("list_files", {"pattern": listed_by(situation.task, situation.files)})
+    return _search(_telling(situation.task))
+
+
+def _case(situation: Situation) -> Case | None:
+    """Return the case that is asked of the functions of the file that was read last; once in a turn."""
+    last = situation.last
+    if last is None or last.failed or last.call.name != "read_file" or last.path not in situation.known:
         return None
-    return _best(situation)
+    if any(done.call.name == "run_python_code" for done in situation.calls):
+        return None
+    whole = {
+        path: known.text
+        for path, known in situation.known.items()
+        if known.next_offset is None and not is_data(path)
+    }
+    text = whole.pop(last.path, None)
+    return None if text is None else case_of(situation.task, last.path, text, whole)
+
+
+def _settled(situation: Situation, last: Done) -> Say | None:
+    """Return the answer where what was read or found last settles it: a line's number, a sum of a table."""
+    if asks_for_line(situation.task, situation.files):
+        return _line(situation, last)
+    if last.call.name != "read_file" or last.call.input.get("offset", 1) != 1:
+        return None
+    part = shown_part(last)
+    said = sum_of(situation.task, last.path, part.lines) if part.next_offset is None else None
+    return Say(said) if said is not None else None
+
+
+def _line(situation: Situation, last: Done) -> Say | None:
+    """Return the line that is asked for as the answer, where what was read or found holds it clearly."""
+    if last.call.name == "read_file":
+        part = shown_part(last)
+        first = int(last.call.input.get("offset", 1))
+        rows = [Line(last.path, first + n, text) for n, text in enumerate(part.lines)]
+        rows = rows if part.next_offset is None and first == 1 else []
+    elif last.call.name == "search_files" and not last.data.get("truncated"):
+        named = named_files(situation.task, situation.files)
+        rows = [Line(path_of(row), row["line"], str(row.get("text", ""))) for row in matches_of(situation)]
+        rows = [row for row in rows if not named or row.path in named]
+    else:
+        return None
+    found = line_asked_for(situation.task, rows, situation.files)
+    if found is None:
+        return None
+    return Say(f"It is line {found.number} of {found.path}: `{found.text.strip()[:_SAID]}`")
+
+
+def _definition(situation: Situation, last: Done) -> Say | None:
+    """Return where the name that is asked for is defined, if one line that was found does that."""
+    if last.data.get("truncated"):
+        return None
+    rows = [Line(path_of(row), row["line"], str(row.get("text", ""))) for row in matches_of(situation)]
+    found = definition_asked_for(situation.task, [row for row in rows if not is_test(row.path)])
+    if found is None:
+        return None
+    name, line = found
+    return Say(f"`{name}` is defined in {line.path}, line {line.number}: `{line.text.strip()[:_SAID]}`")
 
 
 def listed_by(task: str, files: Sequence[str]) -> str:
@@ -124,7 +216,14 @@ def _search(words: list[str]) -> Call | None:
     """Return the search for the words; without the lines around, which would fill the window."""
     if not words:
         return None
-    return Call("search_files", {"pattern": any_of(words), "case_sensitive": False, "limit": _MATCHES})
+    more = [other for word in words[:_MOST_SEARCHED] for other in alike(word)[1:]]
+    pattern = "|".join(filter(None, (any_of(words), *dict.fromkeys(more))))
+    return Call("search_files", {"pattern": pattern, "case_sensitive": False, "limit": _MATCHES})
+
+
+def _form(word: str) -> re.Pattern[str]:
+    """Return the expression that finds a word of the question, or what may stand for it."""
+    return re.compile("|".join(forms_of(other) for other in alike(word)))
 
 
 def _best(situation: Situation) -> Call | None:
@@ -141,7 +240,7 @@ def _best(situation: Situation) -> Call | None:
 
 def _best_line(situation: Situation, path: str) -> int:
     """Return the number of the line of a file that holds the most of the question."""
-    words = [re.compile(forms_of(word)) for word in _telling(situation.task)]
+    words = [_form(word) for word in _telling(situation.task)]
     rows = [row for row in matches_of(situation) if path_of(row) == path]
     held = [
         sum(word.search(_readable(str(row.get("text", "")))) is not None for word in words) for row in rows
@@ -160,12 +259,22 @@ def _second(situation: Situation) -> Call | None:
     weights = weighed(situation)
     if last is None or last.call.name != "read_file" or last.failed or last.path not in weights:
         return None
-    if is_data(last.path) and is_computed(situation.task):
+    if is_data(last.path) and is_computed(situation.task) and not _prices_elsewhere(situation.task, last):
         return None
     rest = [(path, weight) for path, weight in weights.items() if path != last.path]
-    if not rest or rest[0][1] < _SECOND * weights[last.path] or rest[0][1] < _ENOUGH:
+    if not rest or rest[0][1] < _ENOUGH:
+        return None
+    # A second table has what the first says by its keys; any other file only distracts where it holds less.
+    least = _JOINED if is_data(last.path) and is_data(rest[0][0]) else _SECOND
+    if rest[0][1] < least * weights[last.path]:
         return None
     return _reading(rest[0][0], _best_line(situation, rest[0][0]), SECOND_LINES)
+
+
+def _prices_elsewhere(task: str, table: Done) -> bool:
+    """Whether money is asked for of a table that names none: then another file says what things cost."""
+    header = next(iter(shown_part(table).lines), "")
+    return _MONEY.search(task) is not None and not _MONEY_COLUMN.search(parts_of(header))
 
 
 def weighed(situation: Situation) -> Mapping[str, float]:
@@ -176,7 +285,7 @@ def weighed(situation: Situation) -> Mapping[str, float]:
     """
     task, files = situation.task, situation.files
     names = {name.lower() for name in _NAME.findall(task)}
-    words = {word: re.compile(forms_of(word)) for word in _telling(task)}
+    words = {word: _form(word) for word in _telling(task)}
     lines: dict[str, list[frozenset[str]]] = {}
     for row in matches_of(situation):
         text = _readable(str(row.get("text", "")))
@@ -185,12 +294,22 @@ def weighed(situation: Situation) -> Mapping[str, float]:
     called = {
         path: {w for w, form in words.items() if form.search(parts_of(path))} for path in {*files, *lines}
     }
+    asked_for = _ASKED_FOR.match(task)
+    rows_of = {
+        path
+        for path in files
+        if asked_for
+        and is_data(path)
+        and _form(asked_for[1].lower().removesuffix("s")).search(parts_of(path))
+    }
+    for path in rows_of:
+        lines.setdefault(path, []).append(frozenset())
     within = {path: frozenset[str]().union(*held) for path, held in lines.items()}
     worth = {
         word: math.log2(
             1 + len(called) / max(1, sum(word in within.get(p, ()) or word in called[p] for p in called))
         )
-        * (_NAMED if word in names else 1.0)
+        * (_NUMBER if word[0].isdigit() else _NAMED if word in names else 1.0)
         for word in words
     }
 
@@ -199,7 +318,11 @@ def weighed(situation: Situation) -> Mapping[str, float]:
 
     computed, of_tests = is_computed(task), "test" in task.lower()
     weights = {
-        path: (total(within[path]) + max(map(total, held)) + _PATH * total(called[path]))
+        path: (
+            total(within[path])
+            + max(map(total, held))
+            + (_PATH_OF_ROWS if path in rows_of else _PATH) * total(called[path])
+        )
         * (_DATA if computed and is_data(path) else 1.0)
         * (_TEST if is_test(path) and not of_tests else 1.0)
         for path, held in lines.items()

@@ -16,6 +16,8 @@ from bowerbird.models.local.calls import FollowUp, follow_up, step_of_call
 from bowerbird.models.local.choices import FINAL
 from bowerbird.models.local.grammar import as_step
 from bowerbird.models.local.results import named_cells, tell
+from bowerbird.models.local.settled.cases import ASKED, MOST_TOKENS, OPENING, called_in
+from bowerbird.models.local.settled.lines import wants_numbers
 from bowerbird.models.local.situation import Done, asked_in, paired, without_files
 
 SYSTEM_CHARS = 500
@@ -239,7 +241,10 @@ def _turns_of(message: Message, results: Mapping[str, Done], task: str, again: s
         for id_ in shown:
             if id_ in results:
                 before = takewhile(lambda done, id_=id_: done.call.id != id_, results.values())
-                told += [tell(results[id_]), named_cells(results[id_], task, before)]
+                told += [
+                    tell(results[id_], numbered=wants_numbers(task)),
+                    named_cells(results[id_], task, before),
+                ]
         ending = [f"Task: {task}\n{again}".rstrip()] if told and task else []
         return [ChatTurn("user", text) for text in (*told, *texts, *ending) if text.strip()]
     if not message.tool_uses:
@@ -252,6 +257,9 @@ def _turns_of(message: Message, results: Mapping[str, Done], task: str, again: s
         follow = follow_up(call.name, str(given.get("path", "")), str(given.get("old", "")))
         if follow is not None:
             body = given.get("code") or given.get("content") or given.get("new") or ""
+            line = called_in(str(body)) if call.name == "run_python_code" else None
+            if line is not None:  # what stood before it is in sight already, as the file that was read
+                follow, body = FollowUp(ASKED, OPENING, MOST_TOKENS), line
             fence = "`" * follow.opening.count("`")
             turns.append(ChatTurn("user", follow.question))
             turns.append(ChatTurn("assistant", f"{follow.opening}\n{body}\n{fence}"))

@@ -24,8 +24,8 @@ _MATCH = re.compile(r"^[^\s:][^:\n]*:\d+: ")
 _AMOUNT = re.compile(r"[-+]?[\d.,]+")
 
 
-def tell(done: Done) -> str:
-    """Return what the model is told of a call's result.
+def tell(done: Done, *, numbered: bool = False) -> str:
+    """Return what the model is told of a call's result; `numbered` gives lines that were read their numbers.
 
     Example:
         >>> from bowerbird.core.messages import ToolResultBlock, ToolUseBlock
@@ -37,6 +37,8 @@ def tell(done: Done) -> str:
         return "No result."
     if done.failed:
         return f"Error: {_cut(done.text.strip(), _OUTPUT_CHARS)}\nTry something else."
+    if done.call.name == "read_file":
+        return _cut(_read(done, numbered), RESULT_CHARS)
     maker = _TELLERS.get(done.call.name)
     return _cut(maker(done) if maker else done.text.strip() or "Done.", RESULT_CHARS)
 
@@ -85,7 +87,7 @@ def _cells(row: str, sign: str) -> list[str]:
         return []
 
 
-def _read(done: Done) -> str:
+def _read(done: Done, numbered: bool) -> str:
     part = shown_part(done)
     offset = done.call.input.get("offset", 1)
     first = offset if isinstance(offset, int) else 1
@@ -96,7 +98,10 @@ def _read(done: Done) -> str:
     else:
         head = f"{done.path}, lines {first} to {last}{f' of {total}' if isinstance(total, int) else ''}:"
     more = "\n… To compute from the whole file use run_python_code." if is_data(done.path) else ""
-    return f"{head}\n{part.text}{more if part.next_offset is not None else ''}"
+    text = part.text
+    if numbered:
+        text = "\n".join(f"{n}: {line}" for n, line in enumerate(part.lines, first))
+    return f"{head}\n{text}{more if part.next_offset is not None else ''}"
 
 
 def _search(done: Done) -> str:
@@ -170,7 +175,6 @@ def _written(done: Done) -> str:
 
 
 _TELLERS: dict[str, Callable[[Done], str]] = {
-    "read_file": _read,
     "search_files": _search,
     "list_files": _list,
     "run_python_code": _python,

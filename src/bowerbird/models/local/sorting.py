@@ -7,9 +7,9 @@ Here: what words decide, purely, and how the model is asked where they do not. N
 import re
 
 CHANGE_WORDS = frozenset(
-    "add adjust allow append bump change correct create decrease delete disable drop edit enable extend fix "
-    "implement increase insert keep let lower make mend move put raise remove rename repair replace rewrite "
-    "set shorten swap turn update use write".split()
+    "add adjust allow append bump change correct create decrease delete disable drop edit enable enter "
+    "extend fix implement increase insert keep let lower make mend move put raise remove rename repair "
+    "replace rewrite set shorten swap turn update use write".split()
 )
 _PLAIN_CHANGES = frozenset(
     "add append bump change correct delete disable enable fix mend remove rename repair replace set "
@@ -31,6 +31,10 @@ _GIVE_BACK = re.compile(r"\bgive (?:me|us|back)\b|\bwrite (?:me|us|out|down)\b")
 _ADD_UP = re.compile(
     r"\badd (?:up (?=(?:all|the|every|each|these|those|what|how)\b|[\w-]+['’]s\b)|"
     r"(?=(?:it|them|these|those)(?: all)? up\b))"
+)
+# "At most 12, not 20", "every 5 minutes instead of 15".
+_ANOTHER_VALUE = re.compile(
+    r"\d.*\b(?:instead of|rather than|not(?: just| only)?)(?: \w+)? \d|\bfrom now on\b"
 )
 _PART_END = re.compile(r"(?<=[.!?,;:])\s+")
 _PERSON = re.compile(r"\b(?:i|me|you|we|us)\b")
@@ -74,6 +78,8 @@ def sorted_by_words(task: str) -> bool | None:
         return True
     if plain.endswith("?") or _GIVE_BACK.search(plain):
         return False
+    if _ANOTHER_VALUE.search(plain) and not _NOT_STATED.search(plain):
+        return True
     if _WISHED.match(plain) or (_STATED.search(plain) and not _NOT_STATED.search(_PERSON.sub("", plain))):
         return None if _PERSON.search(plain) else True
     clauses = [re.findall(r"[a-z]+", clause) for clause in _CLAUSE_END.split(plain)]

@@ -109,6 +109,31 @@ def forms_of(word: str) -> str:
     return rf"(?<![a-z0-9]){re.escape(stem)}(?![0-9])"
 
 
+# What people say, and what stands in files: either may be found by the other.
+_ALIKE = (
+    "charge cost fare fee pay price", "depart leave", "author wrote written", "maximum most max limit",
+    "minimum least min", "phone telephone", "colour color", "licence license", "duration long length",
+    "begin start", "end finish",
+)  # fmt: skip
+_ALIKE_OF = {word: group.split() for group in _ALIKE for word in group.split()}
+_DATED = frozenset(
+    "monday tuesday wednesday thursday friday saturday sunday january february march april june july august "
+    "september october november december".split()
+)
+
+
+def alike(word: str) -> tuple[str, ...]:
+    """Return a word of a question and those that may stand for it in a file.
+
+    Example:
+        >>> alike("cost")[:3], alike("friday"), alike("tea")
+        (('cost', 'charge', 'fare'), ('friday', 'fri'), ('tea',))
+    """
+    if word in _DATED:
+        return word, word[:3]
+    return (word, *(other for other in _ALIKE_OF.get(word, ()) if other != word))
+
+
 def parts_of(text: str) -> str:
     """Return a text in lower case with its names taken apart where a capital begins a part."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()
