@@ -116,7 +116,7 @@ def _parsed(text: str) -> ast.Module | None:
 def _kept(tree: ast.Module) -> str:
     """Return a module without what it does when it is loaded: its names, and nothing that reads or prints."""
     kept = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
-    body = [
+    body: list[ast.stmt] = [
         node
         for node in tree.body
         if isinstance(node, kept)
