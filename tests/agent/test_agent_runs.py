@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +224,16 @@ async def test_closing_the_stream_stops_the_run_and_frees_the_branch(fake: FakeM
     await fake.wait_closed(1)
     fake.script({"text": "again"})
     assert (await agent.run("hi")).text == "again"
+
+
+async def test_a_branch_that_a_left_stream_holds_names_the_way_out(fake: FakeModels, make: Any) -> None:
+    """AG-26, AG-32: it said to fork, of a run that nobody thought of any more."""
+    agent = make()
+    fake.script({"text": "a b c", "deltas": 3, "hang_after": 1})
+    async with aclosing(agent.stream("hi")) as left:
+        await anext(left)
+        with pytest.raises(BranchBusy, match=r"left before its end .* async with aclosing\(agent\.stream"):
+            await agent.run("again")
 
 
 async def test_steps_show_the_calls_before_they_run_and_take_edited_ones(

@@ -56,6 +56,21 @@ def test_a_question_from_before_is_put_to_whoever_resumes(here, answer):
     assert ("made.txt" in here.ok("diff", "--stat")) == (answer == "y")
 
 
+def test_a_question_of_the_agent_is_not_put_where_nobody_can_answer(here):
+    """It was told "no tool is named 'ask_user'" of the tool that it had just called."""
+    here.fake.script(
+        {"tools": [{"name": "ask_user", "input": {"question": "Which colour?"}}]}, {"text": "Red, then."}
+    )
+    with here.terminal() as chat:
+        chat.wait_for("lists commands")
+        chat.send("paint it\r")
+        chat.wait_for("Which colour?")
+        kill(chat)
+    assert "Red, then." in here.ok("resume", session_of(here), "-q")
+    told = str(here.fake.requests[-1]["messages"][-1]["content"])
+    assert "nobody can answer questions in this run; decide yourself" in told and "no tool" not in told
+
+
 def test_a_turn_of_another_terminal_is_followed_and_not_ended_by_leaving(here):
     here.fake.script(CALL, {"text": "So be it."})
     with here.terminal("--approval") as first:

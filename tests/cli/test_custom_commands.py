@@ -113,6 +113,42 @@ def test_a_commands_model_answers_its_turn_alone(table, chat):
     assert table.fake.requests[-1]["model"] != "claude-strong"
 
 
+def commands_in(top, count, body="x"):
+    place = top / ".bowerbird/commands"
+    place.mkdir(parents=True)
+    for n in range(count):
+        (place / f"c{n:05}.md").write_text(body)
+
+
+def test_the_501st_command_is_one_like_the_first(tmp_path):
+    """UI-76: those after the 200th were unknown, silently."""
+    commands_in(tmp_path, 501)
+    assert [command.body for command in custom_commands(tmp_path, None)] == ["x"] * 501
+
+
+def test_a_command_that_the_bounds_leave_out_is_named_and_says_so(tmp_path, monkeypatch):
+    """UI-76."""
+    monkeypatch.setattr("bowerbird.skills.commands.MOST", 3)
+    commands_in(tmp_path / "many", 5)
+    found = custom_commands(tmp_path / "many", None)
+    assert [command.body for command in found] == ["x", "x", "x", "", ""]
+    assert "not read" in found[-1].description and not found[0].description.startswith("not read")
+    monkeypatch.undo()
+    commands_in(tmp_path / "long", 300, "y" * 60_000)
+    found = custom_commands(tmp_path / "long", None)
+    assert len(found) == 300 and found[0].body and "16 MB" in found[-1].description
+
+
+def test_a_command_that_was_not_read_is_not_sent(here):
+    """UI-76: it says why, and nothing goes to the model."""
+    commands_in(here.project, 2_001)
+    with here.terminal() as chat:
+        chat.wait_for("lists commands")
+        chat.send("/c02000\r")
+        chat.wait_for("not read: a directory of commands has at most 2,000 files")
+    assert here.fake.request_count == 0
+
+
 def test_places_are_filled_once():
     """UI-76: what a person types is no template."""
     assert filled("$1, $2, $ARGUMENTS", "$ARGUMENTS b") == "$ARGUMENTS, b, $ARGUMENTS b"

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from support.desk import Desk
 from support.patience import HANG_S
+from support.servers import free_port
 
 from bowerbird.cli.terminal.error_text import sentence
 from bowerbird.core.errors import StorageFull
@@ -186,6 +187,17 @@ def test_a_model_that_is_asked_again_is_said_in_words(desk, status, said):
     code, out, err = desk.run("hi")
     assert (code, out) == (0, "Hello.\n")
     assert f"the provider {said}; trying again in" in err and "_" not in err.split("trying")[0]
+
+
+@pytest.mark.parametrize("mib", [293, 500])
+def test_a_server_that_would_be_aborted_for_want_of_room_says_so(here: Desk, mib: int) -> None:
+    """It ended in tracebacks of threads, or in a core dump at its end."""
+    small = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))}
+    with here.start("serve", "--port", str(free_port()), **small) as process:
+        _, said = process.communicate(timeout=HANG_S)
+    text = said.decode()
+    assert process.returncode == 1 and "ulimit -v unlimited" in text and f"{mib}.0 MiB" in text
+    assert "Traceback" not in text and "serves" not in text
 
 
 def test_a_limit_of_memory_is_said_with_what_lifts_it(here: Desk) -> None:

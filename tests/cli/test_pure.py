@@ -345,6 +345,9 @@ def test_a_narrow_terminal_leaves_the_titles_of_sessions_readable():
     ]
     asking = session_row(row | {"pending_approval": True}, every=False, width=40)
     assert asking[:2] == ["9704ce0b2c98", "asking"]
+    waits = row | {"status": "waiting"}
+    assert session_row(waits | {"pending": "user"}, every=False)[1] == "waiting"
+    assert session_row(waits | {"pending": None}, every=False)[1] == "expired"
     assert "3 files" in session_row(row, every=False)
     below = status_line({**row, "model": None, "enable_plan_mode": True}, "anthropic:claude-sonnet-4-5", 3)
     assert cut(below, 40).startswith(" 3 files changed · plan mode · anth")

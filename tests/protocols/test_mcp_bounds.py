@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from support.hostile_http import EVENTS, head, hostile_http, result
 from support.mcp_servers import raw_spec
+from support.patience import patience
 
-from bowerbird.protocols.mcp_client import ServerSpec
+from bowerbird.protocols.mcp_client import McpClient, ServerSpec
 from bowerbird.protocols.mcp_client.http_bounds import log_rarely
 from bowerbird.protocols.mcp_client.messages import read_message
 from bowerbird.tools import ToolResult
@@ -159,3 +160,17 @@ def test_what_the_sdk_complains_of_fills_no_log(caplog: pytest.LogCaptureFixture
     for _ in range(500):
         logging.getLogger("mcp.client.streamable_http").error("Error parsing SSE message")
     assert 0 < len(caplog.records) <= 10
+
+
+async def test_servers_that_cling_to_their_sessions_hold_up_the_end_once_and_briefly() -> None:
+    """Each was waited for 8 s, and a command did not return."""
+
+    async def never(_: asyncio.StreamWriter, __: Any) -> None:
+        raise AssertionError("nothing is called")
+
+    async with hostile_http(never, clings=True) as url:
+        specs = [ServerSpec(name=f"h{n}", transport="streamable_http", url=url) for n in range(4)]
+        client = McpClient(specs)
+        assert len((await client.gather()).tools) == len(specs)
+        async with asyncio.timeout(patience(1.4)):
+            await client.aclose()

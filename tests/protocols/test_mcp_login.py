@@ -1,11 +1,13 @@
 """Signing in at MCP servers: the flow, what is kept, renewing, the command (PT-17)."""
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from bowerbird.core.errors import ConfigError
 from bowerbird.protocols.mcp_client import McpClient, ServerSpec
 from bowerbird.protocols.mcp_client.logins import Logins
 from bowerbird.protocols.mcp_client.oauth import LoginFailed, sign_in
-from bowerbird.protocols.mcp_client.spec import OAuthSpec
+from bowerbird.protocols.mcp_client.spec import OAuthSpec, Transport
 
 pytestmark = pytest.mark.timeout(patience(90))
 
@@ -191,3 +193,71 @@ async def test_the_command_signs_in_and_out(guarded: tuple[str, Authority], tmp_
         assert (await run("logout", "tracker"))[0] == 1
         code, said = await run("login", "nobody")
         assert (code, "tracker" in said) == (2, True)
+
+
+@asynccontextmanager
+async def locked() -> AsyncIterator[str]:
+    """An MCP server that wants a credential and offers no way to sign in; yields its address."""
+    refusal = b"HTTP/1.1 %s\r\nContent-Length: 2\r\nContent-Type: application/json\r\n\r\n{}"
+
+    writers: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).lower()
+                length = next(
+                    (int(line[15:]) for line in head.split(b"\r\n") if line[:14] == b"content-length"), 0
+                )
+                await reader.readexactly(length)
+                writer.write(refusal % (b"401 No" if head.split()[1] == b"/mcp" else b"404 No"))
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+        for writer in writers:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+
+@pytest.mark.parametrize(
+    ("transport", "headers", "has_oauth", "told"),
+    [
+        (
+            "streamable_http",
+            {},
+            True,
+            "bowerbird mcp login tracker; where it takes a token, set mcp_servers.tracker.",
+        ),
+        (
+            "streamable_http",
+            {},
+            False,
+            "wants a credential (HTTP 401); set mcp_servers.tracker.authorization_token",
+        ),
+        ("sse", {}, False, "wants a credential (HTTP 401); set mcp_servers.tracker.authorization_token"),
+        (
+            "streamable_http",
+            {"Authorization": "Bearer old"},
+            False,
+            "refuses what is sent to it (HTTP 401); check",
+        ),
+    ],
+)
+async def test_a_server_that_lets_nobody_in_names_the_settings(
+    tmp_path: Path, transport: Transport, headers: dict[str, str], has_oauth: bool, told: str
+) -> None:
+    """PT-17: it said "Server returned an error response"."""
+    async with locked() as url:
+        oauth = OAuthSpec(directory=tmp_path) if has_oauth else None
+        spec = ServerSpec(name="tracker", transport=transport, url=url, headers=headers, oauth=oauth)
+        [said] = await offered(spec)
+    assert "MCP server tracker" in said and told in said and "Error:" not in said
+
+
+async def test_a_sign_in_where_there_is_none_names_the_settings(tmp_path: Path) -> None:
+    """PT-17: "Registration failed: 404" told nobody what to do."""
+    async with locked() as url:
+        with pytest.raises(LoginFailed, match=r"no sign-in was found .* mcp_servers\.tracker\.headers"):
+            await sign_in(spec_of(url, tmp_path), agree, within_s=HANG_S)

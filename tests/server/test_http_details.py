@@ -1,5 +1,6 @@
 """What HTTP clients expect of the details (server 11, 13, 18)."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -188,3 +189,23 @@ def test_a_hidden_file_is_said_to_be_hidden(server: TestServer, client: httpx.Cl
     asked = json.dumps(server.fake.requests)
     assert "SUPERSECRETVALUE42" not in asked and "hidden from agents by the setting workspace.hide" in asked
     assert "Hidden from you and from commands" in asked
+
+
+def test_an_encoded_body_is_refused_in_words(client: httpx.Client) -> None:
+    """server 11: it was read as if it were plain, or called invalid JSON."""
+    url, kind = f"/api/conversations/{begin(client)}/messages", {"Content-Type": "application/json"}
+    body = json.dumps({"content": "x"}).encode()
+    for encoding, sent in (("gzip", gzip.compress(body)), ("gzip", body), ("br", body)):
+        wrong = client.post(url, content=sent, headers={**kind, "Content-Encoding": encoding})
+        assert (wrong.status_code, wrong.json()["code"]) == (415, "unsupported_media_type")
+        assert "Content-Encoding" in wrong.json()["detail"]
+    assert client.post(url, content=body, headers={**kind, "Content-Encoding": "identity"}).status_code == 202
+
+
+def test_a_request_comes_from_one_origin(server: TestServer, client: httpx.Client) -> None:
+    """Security: of two, the first was checked and the other let through."""
+    own = str(client.base_url).rstrip("/")
+    for second in ("http://evil.example", own):
+        wrong = client.post("/api/chat", headers=[("Origin", own), ("Origin", second)])
+        assert (wrong.status_code, wrong.json()["code"]) == (400, "bad_request")
+    assert client.post("/api/chat", headers={"Origin": own}).status_code == 200

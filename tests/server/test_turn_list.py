@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from support.patience import HANG_S, patience
-from support.servers import TestServer
+from support.servers import TestServer, until
 
 from bowerbird.server.common.errors import problem_response
 
@@ -152,6 +152,26 @@ def test_a_plan_that_waits_is_in_the_answer(server: TestServer, client: httpx.Cl
     shown = say(client, thread, "no, again").json()
     assert (shown["state"], shown["text"], shown["position"]) == ("waiting", "1. look again", 1)
     assert client.get(f"/api/conversations/{thread}/queue").json() == []
+
+
+def test_a_question_of_the_agent_that_is_denied_is_declined(server: TestServer, client: httpx.Client) -> None:
+    """TO-36, SV-29: the model was given "deny" as the person's word."""
+    server.fake.script(
+        {"tools": [{"name": "ask_user", "input": {"question": "Which colour?"}}]}, {"text": "as you like"}
+    )
+    conversation = begin(client)
+    say(client, conversation, "paint it", wait=None)
+
+    def mine() -> list[dict[str, Any]]:
+        return [q for q in client.get("/api/approvals").json() if q["conversation_id"] == conversation]
+
+    (question,) = until(mine, "the question is asked")
+    url = f"/api/approvals/{question['request_id']}"
+    assert client.post(url, json={"decision": "deny"}).status_code == 200
+    until(
+        lambda: client.get(f"/api/conversations/{conversation}").json()["status"] == "done", "the turn ends"
+    )
+    assert "does not want to answer" in str(server.fake.requests[-1]["messages"][-1]["content"])
 
 
 def test_a_token_is_not_kept_with_its_key(server: TestServer, client: httpx.Client) -> None:

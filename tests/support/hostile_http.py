@@ -30,13 +30,20 @@ def result(number: Any, value: bytes) -> bytes:
 
 
 @asynccontextmanager
-async def hostile_http(answer: Answer) -> AsyncIterator[str]:
-    """Serve a tool `go`, whose calls are answered by `answer`; yields the address."""
+async def hostile_http(answer: Answer, *, clings: bool = False) -> AsyncIterator[str]:
+    """Serve a tool `go`, whose calls are answered by `answer`; yields the address.
+
+    Args:
+        clings: it has sessions, and never answers the request that ends one.
+    """
+
+    writers: list[asyncio.StreamWriter] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             try:
-                while await _answered(reader, writer, answer):
+                while await _answered(reader, writer, answer, clings):
                     pass
             finally:
                 writer.close()
@@ -46,11 +53,21 @@ async def hostile_http(answer: Answer) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
     finally:
         server.close()
+        for writer in writers:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
 
 
-async def _answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: Answer) -> bool:
+async def _answered(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: Answer, clings: bool
+) -> bool:
     lines = (await reader.readuntil(b"\r\n\r\n")).lower().split(b"\r\n")
     length = next((int(line[15:]) for line in lines if line.startswith(b"content-length:")), 0)
+    if clings and lines[0].startswith(b"delete"):
+        await reader.read()
+        return False
+    more = b"Mcp-Session-Id: s1\r\n" if clings else b""
     message = json.loads(await reader.readexactly(length) or b"{}")
     match message.get("method"):
         case "initialize":
@@ -67,6 +84,8 @@ async def _answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, 
             writer.write(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
             return True
     writer.write(
-        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(said) + said
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n%bContent-Length: %d\r\n\r\n"
+        % (more, len(said))
+        + said
     )
     return True

@@ -26,7 +26,9 @@ def in_use(branch: "Branch") -> Generator[None]:
     with _guard:
         if key in _running:
             raise BranchBusy(
-                f"branch {key} is in use by another run; give this one its own: branch=agent.branch.fork()"
+                f"branch {key} is in use by another run; give this one its own: branch=agent.branch.fork(). "
+                "A stream that was left before its end runs until it is closed: "
+                "async with aclosing(agent.stream(…)) as events"
             )
         _running.add(key)
     try:

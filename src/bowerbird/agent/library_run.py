@@ -73,7 +73,7 @@ def agent_tools(
     """
     from bowerbird.tools.files.code import code_tools
     from bowerbird.tools.files.file_tools import file_tools
-    from bowerbird.tools.plan import plan_tools
+    from bowerbird.tools.plan import NO_ANSWERER, plan_tools
     from bowerbird.tools.processes.python_tools import python_tools
     from bowerbird.tools.skills import skill_tools
     from bowerbird.tools.think import think_tools
@@ -88,13 +88,14 @@ def agent_tools(
     wanted = {"compact"}
     if options.mode == "plan":
         wanted.add("exit_plan_mode")
+    absent = dict(processes.absent) if processes is not None else {}
     if answerable:
         wanted.add("ask_user")
+    else:
+        absent["ask_user"] = NO_ANSWERER
     built_in += [tool for tool in plan_tools() if tool.name in wanted]
     built_in += subagent_tools(delegation) if delegation else []
-    return Toolset(
-        (*built_in, *options.own_tools), absent=processes.absent if processes is not None else None
-    )
+    return Toolset((*built_in, *options.own_tools), absent=absent)
 
 
 def begin(options: AgentOptions, inputs: Any) -> Begin | None:

@@ -261,14 +261,17 @@ def offered_tools(
         plan: the turn is in plan mode. tiers: of the router.
         families: made before, for all turns of a process; None makes them.
     """
-    from bowerbird.tools.plan import model_tools
+    from bowerbird.tools.plan import NO_ANSWERER, model_tools
 
     made = families or ToolFamilies(settings)
     tools: list[Tool] = [*made.files, *processes.tools, *made.python, *made.think]
     tools += [*made.skills(library), *made.web]
     wanted = {"compact", "exit_plan_mode" if plan else "enter_plan_mode"}
+    absent = dict(processes.absent or {})
     if attended:
         wanted.add("ask_user")
+    else:
+        absent["ask_user"] = NO_ANSWERER
     tools += [tool for tool in made.plan if tool.name in wanted]
     tools += model_tools(tiers) if tiers else []
-    return Toolset(tools, absent=processes.absent)
+    return Toolset(tools, absent=absent)

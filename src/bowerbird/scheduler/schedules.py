@@ -25,6 +25,7 @@ from bowerbird.sessions.live.hub import Published, TurnMark
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.thread_ids import root_of
 from bowerbird.store.rows.schedules import list_tasks, run_of_turn, runs_of
+from bowerbird.tools.plan import NO_ANSWERER
 from bowerbird.tools.toolset import Toolset
 
 if TYPE_CHECKING:
@@ -234,7 +235,8 @@ def asker_of(context: "TurnContext") -> Asker:
 
 def _unwatched(run: "TurnRun", task_id: str, rules: ScheduleRules) -> "TurnRun":
     system: tuple[str, ...] = run.system() if callable(run.system) else run.system
-    tools = Toolset((tool for tool in run.tools if tool.name != "ask_user"), absent=run.tools.absent)
+    told = {**run.tools.absent, "ask_user": NO_ANSWERER}
+    tools = Toolset((tool for tool in run.tools if tool.name != "ask_user"), absent=told)
     return msgspec.structs.replace(
         run,
         tools=tools,

@@ -29,7 +29,7 @@ from bowerbird.sessions.values import (
     Tokens,
     TurnInfo,
 )
-from bowerbird.sessions.views import all_turns, turn_info
+from bowerbird.sessions.views import all_turns, has_expired, turn_info
 from bowerbird.store.journal.journal import Record
 from bowerbird.store.journal.reading import read_turn_records
 from bowerbird.store.rows.sessions import SessionRow, find_session, get_session
@@ -127,9 +127,12 @@ class Reader(Catalogue):
 
     async def asking(self) -> set[str]:
         """Return the sessions that wait for an approval; a subagent's question is its session's."""
-        return {
-            root_of(found) for found in await self.store.read(lambda c: threads_waiting_for(c, "approval"))
-        }
+
+        def find(connection: Connection) -> set[str]:
+            waiting = threads_waiting_for(connection, "approval")
+            return {root_of(one) for one in waiting if not has_expired(connection, one, "approval")}
+
+        return await self.store.read(find)
 
     async def queued(self, thread_id: str) -> list[QueuedInput]:
         """Return the accepted inputs whose turn has not begun, in the order they will run."""

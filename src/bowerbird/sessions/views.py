@@ -4,6 +4,7 @@ Not here: the model's history (`journal/history.py`), wire forms of a door.
 """
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -12,13 +13,16 @@ from sqlalchemy import Connection
 from bowerbird.core.errors import UnknownSession
 from bowerbird.core.forms import decode
 from bowerbird.sessions.inbox.accept import Offered
+from bowerbird.sessions.journal.messages import pending_requests
 from bowerbird.sessions.live.hub import InputMark
 from bowerbird.sessions.values import Receipt, SessionInfo, TurnInfo
+from bowerbird.store.journal.reading import read_turn_records
 from bowerbird.store.rows.leases import lease_is_free
 from bowerbird.store.rows.sessions import SessionRow, find_session, sessions_like
 from bowerbird.store.rows.turns import TurnRow, TurnSums, last_turn_number, turn_sums, turns_of
 
 LEAST_PREFIX = 4
+EVER = datetime.min.replace(tzinfo=UTC)  # before any question's end
 
 
 def session_by_prefix(connection: Connection, prefix: str) -> SessionRow:
@@ -89,9 +93,22 @@ def _info(connection: Connection, row: SessionRow, sums: TurnSums) -> SessionInf
         system_prompt=row.system_prompt,
         thinking_effort=row.thinking_effort,
         messages=row.messages,
-        pending=sums.waiting_for,
+        pending=None if has_expired(connection, row.thread_id, sums.waiting_for) else sums.waiting_for,
         changed_files=row.changed_files,
     )
+
+
+def has_expired(connection: Connection, thread_id: str, waiting_for: str | None) -> bool:
+    """Return whether what a session's turn waits for can no longer be answered: its time is over."""
+    if waiting_for is None:
+        return False
+    now, asked = datetime.now(UTC), False
+    for turn in turns_of(connection, thread_id, ("waiting",)):
+        records = read_turn_records(connection, thread_id, turn.turn_id, types=("request", "answer"))
+        if pending_requests(records, thread_id, (turn.turn_id,), now):
+            return False
+        asked = asked or bool(pending_requests(records, thread_id, (turn.turn_id,), EVER))
+    return asked
 
 
 def status_of(connection: Connection, row: SessionRow) -> str:

@@ -19,7 +19,9 @@ from bowerbird.skills.skill import SkillProblem, front_fields, split_front_matte
 
 PLACE = ".bowerbird/commands"
 MAX_BYTES = 64 * 1024
-MOST = 200
+MOST = 2_000  # files of one directory that are read
+MOST_TEXT = 16 << 20  # bytes of them together
+UNREAD = f"not read: a directory of commands has at most {MOST:,} files and {MOST_TEXT >> 20} MB"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _HOLE = re.compile(r"\$(ARGUMENTS\b|[1-9])")
 
@@ -29,6 +31,7 @@ class CustomCommand(msgspec.Struct, frozen=True):
 
     Attributes:
         arguments: what is typed after its name, as a hint. model: of its turn, "" for the session's.
+        body: what is sent; empty where the file was not read, and the description says why.
         tools: what the model is asked to keep to, empty for all. mine: of the person, not of the workspace.
     """
 
@@ -73,7 +76,8 @@ def filled(body: str, arguments: str) -> str:
 def custom_commands(workspace: Path | None, home: Path | None) -> list[CustomCommand]:
     """Return the commands of a workspace and of a person's home by name; the person's own win. Blocks.
 
-    A file that is no command is left out: a repository must not break anybody's prompt.
+    A file that is no command is left out: a repository must not break anybody's prompt. One that the bounds
+    leave out is named, without a body, and says so.
     """
     found = {command.name: command for command in _under(workspace, mine=False)}
     found |= {command.name: command for command in _under(home, mine=True)}
@@ -92,9 +96,16 @@ def _under(top: Path | None, *, mine: bool) -> Iterator[CustomCommand]:
             names = sorted(entry.name for entry in entries if entry.name.endswith(".md"))
     except OSError:
         return
-    for name in names[:MOST]:
+    room = MOST_TEXT
+    for at, name in enumerate(names):
+        if at >= MOST or room <= 0:
+            if _NAME.fullmatch(name[:-3]):
+                yield CustomCommand(name[:-3], "", UNREAD, mine=mine)
+            continue
         try:
-            yield parse_command(name[:-3], read_inside(inside, f"{PLACE}/{name}", MAX_BYTES + 1), mine=mine)
+            data = read_inside(inside, f"{PLACE}/{name}", MAX_BYTES + 1)
+            room -= len(data)
+            yield parse_command(name[:-3], data, mine=mine)
         except SkillProblem:
             continue
 

@@ -10,6 +10,9 @@ from bowerbird.tools.control import AskUser, CompactNow, EnterPlan, ExitPlan, Sw
 from bowerbird.tools.result import ToolResult
 from bowerbird.tools.tool import Tool
 
+NO_ANSWERER = "nobody can answer questions in this run; decide yourself and say what you assumed"
+"""Why there is no `ask_user`, for a model that calls it: a run may be resumed where nobody is."""
+
 
 async def compact(focus: str = "") -> ToolResult:
     """Shorten the conversation so far to a summary, to make room.

@@ -67,3 +67,26 @@ async def test_who_leaves_amid_a_body_is_no_error_in_the_log(
     for _ in range(3):
         await server.conversation()  # and has seen that nobody is there
     assert [row.getMessage() for row in caplog.records if row.levelname == "ERROR"] == []
+
+
+@pytest.mark.parametrize("sent", [b"\xff\xfe", [b"cut \xe2", b"\x82 off"]], ids=["one frame", "fragments"])
+async def test_a_text_that_is_no_text_ends_its_socket_and_is_no_error_in_the_log(
+    server: LiveServer, caplog: pytest.LogCaptureFixture, sent: bytes | list[bytes]
+) -> None:
+    """SV-40: each left a traceback in the log, and the client was given no reason."""
+    conversation = await server.conversation()
+    async with server.socket(conversation) as socket:
+        await socket.send(sent, text=True)
+        with pytest.raises(ConnectionClosed) as closed:
+            await one(socket)
+    assert closed.value.rcvd is not None
+    assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1007, "a text frame is UTF-8")
+    assert [row.getMessage() for row in caplog.records if row.levelname == "ERROR"] == []
+
+
+async def test_a_text_that_is_cut_within_a_letter_is_whole_again(server: LiveServer) -> None:
+    """SV-40."""
+    server.fake.script({"text": "well"})
+    async with server.socket(await server.conversation()) as socket:
+        await socket.send([b'{"type":"message","content":"3 \xe2', b"\x82", b'\xac"}'], text=True)
+        assert text_of(await events(socket, "done")) == "well"

@@ -6,7 +6,7 @@ long is waited and through which door (`turn.Approver`), what runs after a yes (
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -27,7 +27,7 @@ APPROVE = frozenset(("approve", "auto_approve", "run_again", *DECISIONS))
 DENIED = "User denied this tool call"
 EDITED = "The user changed the command. What ran: {}"
 NOBODY = "denied: nobody can answer here ({reason})"
-NO_ANSWERER = "nobody can answer questions in this run; decide yourself and say what you assumed"
+DECLINED = "The user does not want to answer this question"
 
 
 class Wanted(msgspec.Struct, frozen=True, eq=False):
@@ -141,6 +141,32 @@ def with_edit(outcome: ToolOutcome, command: str) -> ToolOutcome:
     said = outcome.content
     content = f"{note}\n{said}" if isinstance(said, str) else [TextBlock(note), *said]
     return msgspec.structs.replace(outcome, content=content)
+
+
+def answered(outcome: ToolOutcome, options: Sequence[str], answer: ApprovalAnswer) -> ToolOutcome:
+    """Return the result of an `ask_user` call: the words, or that there are none.
+
+    `deny` is an answer only where the agent offered that very word.
+
+    Args:
+        outcome: of the call. options: that the agent offered.
+    """
+    if is_declined(options, answer):
+        text = f"{DECLINED}: {answer.feedback}" if answer.feedback else f"{DECLINED}."
+        return msgspec.structs.replace(outcome, status="denied", content=text, data={"error": text})
+    said = answer.feedback or answer.decision
+    return msgspec.structs.replace(outcome, status="ok", content=said, data={"answer": said})
+
+
+def options_of(request: ApprovalRequest) -> Sequence[str]:
+    """Return the answers that a question offers."""
+    options: object = request.tools[0].get("input", {}).get("options") if request.tools else None
+    return cast("Sequence[str]", options) if isinstance(options, list) else ()
+
+
+def is_declined(options: Sequence[str], answer: ApprovalAnswer) -> bool:
+    """Return whether a question was left without an answer."""
+    return answer.decision == "deny" and "deny" not in options
 
 
 def denial(answer: ApprovalAnswer) -> str:

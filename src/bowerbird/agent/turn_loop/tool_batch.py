@@ -19,13 +19,15 @@ from bowerbird.agent.stop import Stopped
 from bowerbird.agent.turn_loop.arguments import Prepared, edited, prepare, resolve
 from bowerbird.agent.turn_loop.asking import (
     APPROVE,
-    NO_ANSWERER,
     NOBODY,
     Answered,
     Questions,
     Wanted,
+    answered,
     approval,
     denial,
+    is_declined,
+    options_of,
     question,
     rules_of,
     unanswered,
@@ -48,6 +50,7 @@ from bowerbird.core.events import (
 )
 from bowerbird.core.messages import ToolUseBlock
 from bowerbird.tools.control import AskUser
+from bowerbird.tools.plan import NO_ANSWERER
 
 
 async def run_batch(turn: Turn, calls: Sequence[ToolUseBlock]) -> Flow:
@@ -122,9 +125,16 @@ class _Batch:
                 text = f"{NOT_EXECUTED}: the limit of {limit} tool calls per run is reached"
                 yield self._refused(prepared, "error", text)
             elif prepared.problem is not None:
-                yield self._refused(prepared, "error", prepared.problem)
+                yield self._answered_before(prepared) or self._refused(prepared, "error", prepared.problem)
             elif (refusal := self._judged(prepared)) is not None:
                 yield self._refused(prepared, "denied", refusal)
+
+    def _answered_before(self, prepared: Prepared) -> ToolOutcome | None:
+        """Return what a person had answered before the run went on where nobody can be asked."""
+        earlier = self.turn.run.answers.get(prepared.call.id)
+        if earlier is None or prepared.name != "ask_user":
+            return None
+        return self._kept(answered(ToolOutcome(prepared.call.id, prepared.name, "ok", ""), (), earlier))
 
     def begin(self) -> Iterator[RunEvent]:
         """Return the intents of the calls that may run."""
@@ -199,7 +209,9 @@ class _Batch:
         answer = news.answer
         yield answer if answer is not None else unanswered(news.request)
         if not waits.said.done():
-            said = None if answer is None or answer.decision == "deny" else answer.feedback or answer.decision
+            said = None
+            if answer is not None and not is_declined(options_of(news.request), answer):
+                said = answer.feedback or answer.decision
             waits.said.set_result(said)
 
     def _withdrawn(self, call: str) -> Iterator[RunEvent]:
@@ -225,7 +237,7 @@ class _Batch:
     def _ask_user(self, outcome: ToolOutcome, ask: AskUser) -> Iterator[RunEvent]:
         earlier = self.turn.run.answers.get(outcome.call)
         if earlier is not None:
-            yield self._kept(_answered(outcome, earlier))
+            yield self._kept(answered(outcome, ask.options, earlier))
         elif self.turn.run.approver is None:
             yield self._kept(
                 msgspec.structs.replace(
@@ -244,7 +256,7 @@ class _Batch:
             self.turn.waiting = "awaiting_user"  # the call stays pending and runs again when resumed
             return
         yield news.answer
-        yield self._kept(_answered(outcome, news.answer))
+        yield self._kept(answered(outcome, options_of(news.request), news.answer))
 
     def _approval_came(self, answer: ApprovalAnswer | None) -> Iterator[RunEvent]:
         asking, self.asking = self.asking, []
@@ -286,8 +298,3 @@ class _Batch:
     def _kept(self, outcome: ToolOutcome) -> ToolOutcome:
         self.outcomes.append(outcome)
         return outcome
-
-
-def _answered(outcome: ToolOutcome, answer: ApprovalAnswer) -> ToolOutcome:
-    said = answer.feedback or answer.decision
-    return msgspec.structs.replace(outcome, status="ok", content=said, data={"answer": said})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bowerbird.cli.terminal.collector import started
 from bowerbird.cli.terminal.exits import DONE, FAILED, CliExit
 from bowerbird.cli.terminal.shell import Shell
+from bowerbird.cli.terminal.text import size
 from bowerbird.core.errors import BowerbirdError
 
 if TYPE_CHECKING:
@@ -22,12 +23,18 @@ Beside two that compare 100,000 files the loop stood still for 40 to 55 ms, with
 """
 
 
+LEAST_ADDRESS_SPACE = 1 << 30
+"""Bytes; a server that rests takes 0.7 of that, threads included. With less it is aborted amid its work."""
+
+
 def serve(shell: Shell, *, host: str | None, port: int | None, workspace: str | None) -> int:
     """Serve until a signal ends it; the settings are those of `config check`.
 
     Raises:
         ConfigError: exit code 78, say an open address without `server.auth`.
+        CliExit: this shell leaves a program too little address space.
     """
+    _hold_to_room()
     flags = {"server.host": host, "server.port": port, "agent.workspace": workspace}
     loaded = _load(shell, flags)
     from bowerbird import __version__
@@ -86,3 +93,16 @@ def _load(shell: Shell, flags: dict[str, Any], instead: str | None = None) -> "L
     for warning in loaded.warnings:
         shell.terminal.note(f"warning: {warning}", "yellow")
     return loaded
+
+
+def _hold_to_room() -> None:
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY or limit >= LEAST_ADDRESS_SPACE:
+        return
+    raise CliExit(
+        FAILED,
+        f"a server needs {size(LEAST_ADDRESS_SPACE)} of address space, and programs of this shell may have "
+        f"{size(limit)} (ulimit -v); lift that with `ulimit -v unlimited`, and try again",
+    )

@@ -87,7 +87,7 @@ class LineCompleter(Completer):
                         yield completion
             return
         start = len(before) - before.rindex("@")
-        found = list((await self._names()).find(typed))
+        found = [name for name in (await self._names()).find(typed) if "\n" not in name]
         ends = " " if len(found) == 1 and not found[0].endswith("/") else ""  # nothing is left to choose
         for name in found:
             yield Completion(mention_of(name) + ends, start_position=-start, display=name)

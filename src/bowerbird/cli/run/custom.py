@@ -51,6 +51,9 @@ class CustomCommands:
     async def send(self, command: Slash) -> None:
         """Send what a command says; for its turn, on the model that it names."""
         chat, row = self._chat, self._rows[command.name]
+        if not row["body"]:
+            chat.screen.line(f"/{command.name}: {row['description']}", "yellow")
+            return
         text = filled(str(row["body"]), command.argument)
         if row["tools"]:
             text += f"\n\nUse only these tools: {', '.join(row['tools'])}."

@@ -14,9 +14,6 @@ from bowerbird.core.errors import AlreadyAnswered, NoPendingRequest, SessionErro
 from bowerbird.core.events import ApprovalRequest
 from bowerbird.sessions.live.hub import TurnMark
 
-UNANSWERED = "The user does not want to answer this question."
-"""What the model is told by `deny` without words: the word alone would read as the answer."""
-
 
 def tail(shell: Shell, *, session: str | None, after: int | None, json: bool, workspace: str | None) -> int:
     """Follow a session live until Ctrl+C, whoever drives it; a server that restarts is waited for.
@@ -131,7 +128,7 @@ def answer(shell: Shell, *, request: str, decision: str, feedback: str | None, j
 def _to_question(request: str, decision: str, words: str | None) -> Answer:
     """Return the answer to a question of the agent; raises CliExit where it lacks words."""
     if decision == "deny":
-        return Answer("deny", words or UNANSWERED)
+        return Answer("deny", words)
     if not (words or "").strip():
         raise CliExit(
             USAGE, f'the agent asks a question: bowerbird approve {request} --feedback "your answer"'

@@ -25,8 +25,11 @@ TOGETHER_CHARS = 64_000
 MOST_MENTIONS = 20
 MOST_LISTED = 100
 FRESH_S = 20.0
-_MENTION = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|([^\s"]+))')
-_TYPED = re.compile(r'(?<!\S)@(?:"([^"\n]*)|([^\s"]*))$')
+_QUOTED = r'"((?:[^"\\\n]|\\[^\n])'  # inside quotes a backslash makes the next character an ordinary one
+_MENTION = re.compile(rf'(?<!\S)@(?:{_QUOTED}{{1,1000}})"|([^\s"]+))')
+_TYPED = re.compile(rf'(?<!\S)@(?:{_QUOTED}{{0,1000}})\\?|([^\s"]*))$')
+_ESCAPED = re.compile(r"\\(.)")
+_LONGEST = 2_048  # characters of a name as it is typed, and what stands before it
 _AFTER = ".,;:!?)]}'"
 
 
@@ -37,18 +40,24 @@ def typed_mention(before: str) -> str | None:
         >>> typed_mention("look at @src/a"), typed_mention("mail me@home"), typed_mention("@")
         ('src/a', None, '')
     """
-    found = _TYPED.search(before)
-    return None if found is None else found[1] if found[1] is not None else found[2]
+    found = _TYPED.search(before[-_LONGEST:])  # asked for at every key, however long the message is
+    return None if found is None else _plain(found[1], found[2])
 
 
 def mention_of(name: str) -> str:
-    """Return what is typed for a name.
+    """Return what is typed for a name; one with the end of a line in it cannot be typed.
 
     Example:
-        >>> mention_of("a.py"), mention_of("two words.txt")
-        ('@a.py', '@"two words.txt"')
+        >>> mention_of("a.py"), mention_of("two words.txt"), mention_of('"a" b')
+        ('@a.py', '@"two words.txt"', '@"\\\\"a\\\\" b"')
     """
-    return f'@"{name}"' if re.search(r"\s", name) else f"@{name}"
+    if not re.search(r'[\s"]', name):
+        return f"@{name}"
+    return '@"' + re.sub(r'(["\\])', r"\\\1", name) + '"'
+
+
+def _plain(quoted: str | None, word: str | None) -> str:
+    return word or "" if quoted is None else _ESCAPED.sub(r"\1", quoted)
 
 
 def mentioned(text: str) -> list[str]:
@@ -58,7 +67,8 @@ def mentioned(text: str) -> list[str]:
         >>> mentioned('compare @a.py, @"b c.py" and me@home')
         ['a.py,', 'b c.py']
     """
-    return list(dict.fromkeys(quoted or plain for quoted, plain in _MENTION.findall(text)))[:MOST_MENTIONS]
+    found = (_plain(each[1], each[2]) for each in _MENTION.finditer(text))
+    return list(dict.fromkeys(found))[:MOST_MENTIONS]
 
 
 class Attached(msgspec.Struct, frozen=True):

@@ -84,13 +84,21 @@ def session_row(row: Row, *, every: bool, width: int = 80) -> list[str]:
         width: of the terminal; a narrow one has room for the id, a state that wants somebody, and the title.
     """
     idle = (datetime.now(UTC) - from_iso(row["updated_at"])).total_seconds()
-    status = "asking" if row["pending_approval"] else _STATES.get(row["status"], str(row["status"]))
+    status = _state_word(row)
     if width < _NARROW:
         return [str(row["id"]), "" if status == "done" else status, one_line(row["title"] or "", 80)]
     cells = [str(row["id"]), status, age(idle), money(row["cost"]), plural(row["changed_files"], "file")]
     if every:
         cells.append(harmless(row["workspace"] or "-"))
     return [*cells, one_line(row["title"] or "", 80)]
+
+
+def _state_word(row: Row) -> str:
+    if row["pending_approval"]:
+        return "asking"
+    if row["status"] == "waiting" and row["pending"] is None:
+        return "expired"  # a question that nobody answered in time
+    return _STATES.get(row["status"], str(row["status"]))
 
 
 def show(shell: Shell, *, session: str | None, json: bool, workspace: str | None) -> int:

@@ -39,11 +39,13 @@ from pydantic import FileUrl
 
 from bowerbird.models.answers.bounded_fitting import violations_within
 from bowerbird.protocols.mcp_client.child import Child, Ring
+from bowerbird.protocols.mcp_client.logins import LoginNeeded
 from bowerbird.protocols.mcp_client.spec import ServerSpec
 from bowerbird.protocols.mcp_client.transport import Start, open_streams
 
 MAX_TOOLS = 500
 MAX_ROUNDS = 10
+LONGEST_BYE_S = 1.5  # that a server over HTTP has for the end of the session, which it only is told
 LONGEST_END_S = 8.0  # a started server has 2 s after its stdin closes, 2 s after SIGTERM, then SIGKILL
 _MAX_PAGES = 100
 _CANCEL_S = 0.05  # of the 100 ms in which a cancelled call ends
@@ -167,7 +169,8 @@ class Connection:
         self._closing.set()
         if not self._ready.is_set():
             self._owner.cancel()  # it hangs at the start
-        await asyncio.wait({self._owner}, timeout=LONGEST_END_S)
+        longest = LONGEST_END_S if self.spec.transport == "stdio" else LONGEST_BYE_S
+        await asyncio.wait({self._owner}, timeout=longest)
         self._owner.cancel()
         await asyncio.gather(self._owner, return_exceptions=True)
 
@@ -331,5 +334,7 @@ def _reason(error: BaseException) -> str:
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
         return "the connection ended"
+    if isinstance(error, LoginNeeded):
+        return str(error)
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__

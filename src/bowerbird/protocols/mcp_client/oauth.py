@@ -12,7 +12,7 @@ from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
-from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth import OAuthClientProvider, OAuthRegistrationError
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import (
@@ -184,7 +184,7 @@ async def sign_in(
     except TimeoutError:
         raise LoginFailed(f"nobody signed in within {within_s:.0f} s") from None
     except Exception as error:  # whatever the server or the SDK finds wrong is this one answer
-        raise LoginFailed(_first_line(error)) from error
+        raise LoginFailed(_said(spec, error)) from error
     finally:
         listener.close()
 
@@ -254,8 +254,15 @@ def _plain(found: OAuthMetadata | ProtectedResourceMetadata | None) -> dict[str,
     return None if found is None else found.model_dump(mode="json", exclude_none=True)
 
 
-def _first_line(error: BaseException) -> str:
+def _said(spec: ServerSpec, error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     lines = str(error).strip().splitlines()
-    return lines[0][:500] if lines else type(error).__name__
+    line = lines[0][:500] if lines else type(error).__name__
+    if not isinstance(error, OAuthRegistrationError):
+        return line
+    place = f"mcp_servers.{spec.name}"
+    return (
+        f"no sign-in was found at the server ({line}); where it takes a token, set "
+        f"{place}.authorization_token or {place}.headers, where it knows a client, {place}.oauth.client_id"
+    )

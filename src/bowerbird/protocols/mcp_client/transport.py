@@ -59,7 +59,7 @@ def open_streams(
     log_rarely()
     if spec.transport == "sse":
         headers = {**IDENTITY, **spec.headers}
-        sse = sse_client(spec.url, headers, timeout=_CONNECT_S, httpx_client_factory=_bounded_client)
+        sse = sse_client(spec.url, headers, timeout=_CONNECT_S, httpx_client_factory=_bounded_client(spec))
         return _questions_bounded(sse, ring)
     return _questions_bounded(_http(spec), ring)
 
@@ -72,28 +72,29 @@ async def _questions_bounded(
         yield bounded(streams, ring)
 
 
-def _bounded_client(
-    headers: dict[str, Any] | None = None,
-    timeout: httpx2.Timeout | None = None,
-    auth: httpx2.Auth | None = None,
-) -> httpx2.AsyncClient:
-    client = create_mcp_http_client(headers, timeout, auth)
-    client.event_hooks = {"response": [hold_to_bounds]}
-    return client
+def _bounded_client(spec: ServerSpec) -> Callable[..., httpx2.AsyncClient]:
+    def made(
+        headers: dict[str, Any] | None = None,
+        timeout: httpx2.Timeout | None = None,
+        auth: httpx2.Auth | None = None,
+    ) -> httpx2.AsyncClient:
+        client = create_mcp_http_client(headers, timeout, auth)
+        client.event_hooks = {"response": [hold_to_bounds, _lets_in(spec, is_signed_in=False)]}
+        return client
+
+    return made
 
 
 @asynccontextmanager
 async def _http(spec: ServerSpec) -> AsyncGenerator[Streams, None]:
     timeout = httpx2.Timeout(_CONNECT_S, read=max(_STREAM_SILENCE_S, spec.call_timeout_s))
-    hooks: list[Callable[[httpx2.Response], Awaitable[None]]] = [hold_to_bounds]
     options: dict[str, Any] = {"headers": {**IDENTITY, **spec.headers}, "timeout": timeout}
     if _is_loopback(spec.url):
         options["trust_env"] = False  # a proxy of the environment cannot reach this machine
-    if spec.oauth is not None:
-        auth = await _auth(spec)
+    auth = await _auth(spec) if spec.oauth is not None else None
+    if auth is not None:
         options["auth"] = auth
-        if auth is None:
-            hooks.append(_asks_for(spec))
+    hooks = [hold_to_bounds, _lets_in(spec, is_signed_in=auth is not None)]
     async with (
         httpx2.AsyncClient(**options, event_hooks={"response": hooks}) as client,
         streamable_http_client(spec.url, http_client=client, max_sse_event_size=LARGEST_LINE) as streams,
@@ -107,12 +108,34 @@ async def _auth(spec: ServerSpec) -> httpx2.Auth | None:
     return await to_thread(kept_auth, spec)
 
 
-def _asks_for(spec: ServerSpec) -> Callable[[httpx2.Response], Awaitable[None]]:
+def _lets_in(spec: ServerSpec, *, is_signed_in: bool) -> Callable[[httpx2.Response], Awaitable[None]]:
+    """Return a hook that ends a session which is refused at its start, and says what to do.
+
+    Later a refusal is an answer to one request, and the SDK passes it on; a sign-in renews itself on one.
+    """
+    was_let_in = is_signed_in
+
     async def look(response: httpx2.Response) -> None:
-        if response.status_code == 401:
-            raise LoginNeeded(f"it asks for a sign-in: bowerbird mcp login {spec.name}")
+        nonlocal was_let_in
+        if not was_let_in and response.status_code in (401, 403):
+            raise LoginNeeded(way_in(spec, response.status_code))
+        was_let_in = was_let_in or response.is_success
 
     return look
+
+
+def way_in(spec: ServerSpec, status: int) -> str:
+    """Return what a person does about a server that lets nobody in."""
+    place = f"mcp_servers.{spec.name}"
+    if any(name.lower() == "authorization" for name in spec.headers):
+        return (
+            f"it refuses what is sent to it (HTTP {status}); check {place}.authorization_token, or "
+            f"{place}.headers"
+        )
+    token = f"{place}.authorization_token, or {place}.headers"
+    if spec.oauth is None:
+        return f"it wants a credential (HTTP {status}); set {token}"
+    return f"it asks for a sign-in: bowerbird mcp login {spec.name}; where it takes a token, set {token}"
 
 
 def _is_loopback(url: str) -> bool:

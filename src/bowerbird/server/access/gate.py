@@ -137,9 +137,12 @@ class Gate:
         reached = scope.get("server")
         if not self._names.admits_host(host, reached[0] if reached else None):
             raise Refusal(421, "misdirected", "this server does not answer for that host name (server.hosts)")
-        origin = headers.get("origin")
-        if origin is None:
+        origins = headers.getlist("origin")
+        if not origins:
             return []
+        if len(origins) > 1:  # a proxy that reads the last one would have checked another than we do
+            raise Refusal(400, "bad_request", "a request comes from one origin")
+        [origin] = origins
         proxied = bool(scope["state"].get("proxied"))
         port = headers.get("x-forwarded-port") if proxied else None
         if not self._names.admits_origin(origin, host, proxied=proxied, port=port):

@@ -1,7 +1,7 @@
 """Bodies: how large a request's may be (SV-2), and HEAD as GET without the answer's.
 
-Here: the limit by path, counted while the body streams, and the 413. Not here: uploads, which judge each of
-their files (`conversations/uploads.py`).
+Here: the limit by path, counted while the body streams, and the 413; the 415 of encoded bodies, which nobody
+decodes. Not here: uploads, which judge each of their files (`conversations/uploads.py`).
 """
 
 import asyncio
@@ -67,6 +67,10 @@ class BodyLimit:
         self._in_force = in_force
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        if scope["type"] == "http" and _encoding(scope) != "identity":
+            said = "send the body as it is: no Content-Encoding is understood"
+            await problem("unsupported_media_type", said).response()(scope, receive, send)
+            return
         limit = limit_of(scope["path"], self._in_force.settings) if scope["type"] == "http" else None
         if limit is None:
             await self.app(scope, receive, send)
@@ -86,6 +90,12 @@ class BodyLimit:
             return message
 
         await self.app(scope, counted, send)
+
+
+def _encoding(scope: "Scope") -> str:
+    """Return how the body is said to be encoded."""
+    found = next((value for name, value in scope["headers"] if name == b"content-encoding"), b"")
+    return found.decode("latin-1").strip().lower() or "identity"
 
 
 def _declared(scope: "Scope") -> int:

@@ -343,6 +343,17 @@ class LimitedSocket(WebSocketsSansIOProtocol):
             return
         super().handle_cont(event)
 
+    def send_receive_event_to_app(self) -> None:
+        if self.curr_msg_data_type == "text" and not self.close_sent:
+            try:
+                b"".join(self.frames).decode()
+            except UnicodeDecodeError:  # uvicorn would log a traceback for whatever anybody sends
+                self.frames = []
+                self.conn.fail(CloseCode.INVALID_DATA, "a text frame is UTF-8")
+                self.handle_parser_exception()
+                return
+        super().send_receive_event_to_app()
+
     def handle_parser_exception(self) -> None:
         if self.close_sent or self.conn.close_sent is None:  # the other side has left already
             self.transport.close()
