@@ -16,7 +16,7 @@ from bowerbird.workspace.tree.stack import Stack
 
 
 def unseen_note(stack: Stack, tree: Beneath, landed: Iterable[str]) -> str:
-    """Return what to say of such files beside paths that landed; "" for none, and where it cannot be looked."""
+    """Return what to say of such files beside paths that landed; "" for none, or when looking fails."""
     try:
         found = list(_unseen(stack, tree, Tops(landed)))
     except (OSError, WorkspaceError):  # all has landed: an error here must not be told as "nothing landed"
