@@ -157,6 +157,18 @@ def test_a_server_that_cannot_start_fails_the_test_with_its_last_words(desk: Des
     assert result["ok"] is False and "no-such-program-here" in result["stderr"]
 
 
+def test_servers_that_several_terminals_add_at_once_are_all_there(desk: Desk) -> None:
+    """Each read the file, and the last to write took the others' servers out, though they were "added"."""
+    desk.ok("mcp", "add", "gone", "--", "x")
+    names = [f"s{number}" for number in range(6)]
+    calls = [["mcp", "add", name, "--", "x"] for name in names] + [["mcp", "remove", "gone"]]
+    for process in [desk.start(*call) for call in calls]:
+        assert (
+            process.communicate(timeout=60)[1].startswith((b"added", b"removed")) and process.returncode == 0
+        )
+    assert sorted(row["name"] for row in json.loads(desk.ok("mcp", "list", "--json"))) == names
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

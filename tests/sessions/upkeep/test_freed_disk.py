@@ -1,5 +1,7 @@
 """What nobody can go back to leaves the disk (reliability 10)."""
 
+import asyncio
+import fcntl
 import os
 import time
 from datetime import UTC, datetime, timedelta
@@ -9,6 +11,7 @@ import pytest
 from support.sessions import Place, writes
 
 from bowerbird.sessions.upkeep import retention
+from bowerbird.sessions.upkeep.forgetting import forget, free_blobs
 from bowerbird.sessions.upkeep.retention import Removed, tidy
 from bowerbird.store.journal.blobs import Blobs
 from bowerbird.workspace.history import layer_shelf
@@ -49,6 +52,22 @@ async def test_a_blob_goes_with_the_last_session_that_names_it(home: Place) -> N
     await home.service.delete(second)
     assert (await later(home, 16)).blobs == len(shared)
     assert stored(home) == set() and not (home.data / "blobs.unreferenced").exists()
+
+
+async def test_a_session_is_not_forgotten_while_another_process_looks_for_blobs_in_use(home: Place) -> None:
+    """Who had looked through the rows dropped what was noted meanwhile: the blob stayed on the disk for ever."""
+    home.fake.script({"text": "ok"})
+    thread = await home.session()
+    await home.ask(thread, LARGE)
+    own = stored(home)
+    other = os.open(home.data, os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    forgetting = asyncio.create_task(forget(home.store, home.service._context.audit, [thread]))
+    await asyncio.wait({forgetting}, timeout=0.5)
+    assert not forgetting.done() and not (home.data / "blobs.unreferenced").exists()
+    os.close(other)
+    await forgetting
+    assert await free_blobs(home.store) == len(own) and stored(home) == set()
 
 
 async def test_bytes_stored_again_a_moment_ago_stay(home: Place) -> None:

@@ -34,6 +34,17 @@ def test_a_system_call_that_fails_tears_and_bricks_nothing(phase: Phase) -> None
     assert totals.wrong == []
 
 
+def test_what_fails_once_all_has_landed_is_not_told_as_nothing_landed() -> None:
+    """Looking for what to say beside it raised: "nothing landed: Input/output error", over files that had."""
+    totals = Totals()
+    with memory_place() as place:
+        scene = Scene(place, "land")
+        count = count_calls(scene)
+        for at in range(count - 60, count + 1):
+            trial(scene, FailingCalls(at, errno.EIO), totals)
+    assert totals.wrong == []
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     made = tmp_path / "ws"

@@ -7,6 +7,7 @@ Here: finding it when something of that directory lands, and the sentence. Not h
 import os
 from collections.abc import Iterable, Iterator
 
+from bowerbird.core.errors import WorkspaceError
 from bowerbird.workspace.tree.changes import Tops
 from bowerbird.workspace.tree.nodes import Node
 from bowerbird.workspace.tree.paths import listed
@@ -15,8 +16,11 @@ from bowerbird.workspace.tree.stack import Stack
 
 
 def unseen_note(stack: Stack, tree: Beneath, landed: Iterable[str]) -> str:
-    """Return what to say of such files beside paths that landed; "" for none."""
-    found = list(_unseen(stack, tree, Tops(landed)))
+    """Return what to say of such files beside paths that landed; "" for none, or when looking fails."""
+    try:
+        found = list(_unseen(stack, tree, Tops(landed)))
+    except (OSError, WorkspaceError):  # all has landed: an error here must not be told as "nothing landed"
+        return ""
     if not found:
         return ""
     why = "added since to a directory that the branch replaced; it stays, but not on this branch"

@@ -8,11 +8,23 @@ from pathlib import Path
 
 from bowerbird.core.atomic import replace_file
 from bowerbird.core.timestamps import from_iso, now_iso, to_iso
+from bowerbird.workspace.registry.lock import WriterLock
 
 
 def note_discarded(directory: Path) -> None:
     """Put a branch into the trash; in one step, for half a date would be one that never ends."""
     replace_file(directory / "discarded_at", now_iso().encode())
+
+
+def take_out(directory: Path) -> None:
+    """Take a branch out of the trash.
+
+    Raises:
+        NotFound: it was removed meanwhile: who empties the trash looks again under the branch's lock.
+        BranchBusy: another process works on it.
+    """
+    with WriterLock(directory / "lock").hold():
+        (directory / "discarded_at").unlink(missing_ok=True)
 
 
 def discarded_at(directory: Path) -> str | None:

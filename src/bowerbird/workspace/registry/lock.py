@@ -25,7 +25,7 @@ from pathlib import Path
 
 import msgspec
 
-from bowerbird.core.errors import BranchBusy
+from bowerbird.core.errors import BranchBusy, NotFound
 
 WAIT_S = 5.0
 """How long a change waits for another process's change, which is over in milliseconds."""
@@ -202,7 +202,7 @@ class WriterLock:
         """Be the only thread of the only process that changes the branch.
 
         Raises:
-            BranchBusy: another process writes it; it says who, and what helps.
+            BranchBusy: another process writes it; it says who, and what helps. NotFound: it was removed.
         """
         held = self._enter(WAIT_S, LASTING_WAIT_S)
         try:
@@ -307,7 +307,10 @@ class WriterLock:
     def _taken(self) -> _Held | None:
         """Take the flock for this process, or join in when it has it; None when another process has it."""
         with _registry:
-            fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            try:
+                fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            except FileNotFoundError as error:
+                raise NotFound(f"branch {self.path.parent.name} is gone: it was removed meanwhile") from error
             seen = os.fstat(fd)
             key = (seen.st_dev, seen.st_ino)
             held = _held.get(key)

@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Collection, Generator, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -25,15 +26,10 @@ from bowerbird.core.errors import InvalidWorkspace, NotFound
 from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import from_iso, now_iso
 from bowerbird.workspace.find.searchable import SearchMemory
-from bowerbird.workspace.registry.discarded import discarded_at, note_discarded
+from bowerbird.workspace.registry.discarded import discarded_at, note_discarded, take_out
 from bowerbird.workspace.registry.limits import WorkspaceLimits
 from bowerbird.workspace.registry.references import stood_on
-from bowerbird.workspace.registry.removal import (
-    delete_half,
-    extra_of,
-    remove,
-    remove_left,
-)
+from bowerbird.workspace.registry.removal import delete_half, extra_of, remove, remove_if, remove_left
 from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.layers import FrozenLayer, Pile, Storage, probe_storage
@@ -177,7 +173,12 @@ class BranchRegistry:
                 if directory is None or discarded_at(directory) is not None:
                     hint = "is in the trash; use restore_discarded()" if directory else "does not exist"
                     raise NotFound(f"branch {branch} {hint}")
-                state = self._states[branch] = self._open_directory(directory, check=True)
+                try:
+                    state = self._states[branch] = self._open_directory(directory, check=True)
+                except OSError as error:
+                    if presence.is_directory(directory):
+                        raise
+                    raise NotFound(f"branch {branch} is gone: it was removed meanwhile") from error
             return state
 
     def _existing(self, branch: str) -> Path | None:
@@ -205,8 +206,8 @@ class BranchRegistry:
         """Give the state of a branch directory, in the trash or not, for a moment."""
         with self._guard:
             known = self._states.get(directory.name)
-        if known is not None and known.directory == directory:
-            yield known
+        if known is not None and known.directory == directory and discarded_at(directory) is None:
+            yield known  # else another process discarded it, and the one that is known takes no change
             return
         state = self._open_directory(directory, check=False)
         try:
@@ -325,8 +326,8 @@ class BranchRegistry:
         with self._guard:
             self._states.pop(branch, None)
         state.close()
-        if not keep and not self.referenced(branch):
-            remove(state.directory)
+        if not keep:
+            remove_if(state.directory, lambda: not self.referenced(branch))
 
     def remove(self, branch: str) -> None:
         """Remove a branch that nothing stands on, also on a disk that is full."""
@@ -341,7 +342,7 @@ class BranchRegistry:
         directory = self._existing(branch)
         if directory is None or discarded_at(directory) is None:
             raise NotFound(f"branch {branch} is not in the trash; it is kept there for {TRASH_DAYS} days")
-        (directory / "discarded_at").unlink(missing_ok=True)
+        take_out(directory)
         return self.open(branch)
 
     def empty_trash(
@@ -357,12 +358,9 @@ class BranchRegistry:
         now = time.time() if now_s is None else now_s
         removed: list[str] = []
         while True:
-            gone = [
-                d for d in self.directories() if d.name not in keep and self._is_over(d, now - days * 86400)
-            ]
-            for directory in gone:
-                remove(directory)
-                removed.append(directory.name)
+            listed = [directory for directory in self.directories() if directory.name not in keep]
+            gone = [directory.name for directory in listed if self._goes(directory, now - days * 86400)]
+            removed += gone
             if not gone:
                 break
         delete_half(self.branches, now)
@@ -371,6 +369,10 @@ class BranchRegistry:
     def remove_left(self, now_s: float | None = None) -> list[str]:
         """Remove what processes that died had made for a moment (`fork(throwaway=True)`); return the ids."""
         return remove_left(self.directories(), self.referenced, now_s)
+
+    def _goes(self, directory: Path, before_s: float) -> bool:
+        is_over = partial(self._is_over, directory, before_s)
+        return is_over() and remove_if(directory, is_over)
 
     def _is_over(self, directory: Path, before_s: float) -> bool:
         at = discarded_at(directory)

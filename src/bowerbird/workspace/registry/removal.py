@@ -5,11 +5,13 @@ died. Not here: the trash (`registry.py`).
 """
 
 import contextlib
+import errno
 import logging
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from bowerbird.core.errors import BranchBusy, NotFound
 from bowerbird.core.timestamps import from_iso
 from bowerbird.workspace.registry.lock import WriterLock
 from bowerbird.workspace.tree.manifest import ManifestFile
@@ -24,11 +26,44 @@ _MAKING_S = 3_600.0  # none makes a branch for so long
 _log = logging.getLogger(__name__)
 
 
-def remove(directory: Path) -> None:
-    """Remove a branch; first out of sight: whoever wants it back finds all of it, or nothing."""
+def remove(directory: Path) -> bool:
+    """Remove a branch; first out of sight: whoever wants it back finds all of it, or nothing.
+
+    Returns:
+        False when another process did it first.
+    """
     hidden = directory.with_name(f"{REMOVED}{directory.name}")
-    directory.rename(hidden)
+    try:
+        directory.rename(hidden)
+    except FileNotFoundError:
+        return False
     delete(hidden)
+    return True
+
+
+def remove_if(directory: Path, is_over: Callable[[], bool]) -> bool:
+    """Remove a branch that nobody works on, if that still holds once nobody can begin to.
+
+    Another process may have taken it out of the trash, or be taking back what landed from it, since it was
+    listed: both hold its lock.
+
+    Returns:
+        False when it stays, or when another process was first.
+    """
+    try:
+        with WriterLock(directory / "lock").hold():
+            if not is_over():
+                return False
+            hidden = directory.with_name(f"{REMOVED}{directory.name}")
+            directory.rename(hidden)
+    except (BranchBusy, NotFound, FileNotFoundError):
+        return False
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        return is_over() and remove(directory)  # no room for the lock, and this is how there will be some
+    delete(hidden)
+    return True
 
 
 def delete(directory: Path) -> None:
@@ -64,9 +99,11 @@ def remove_left(
             manifest = ManifestFile(directory).load()
             if not manifest.extra.get(THROWAWAY) or from_iso(manifest.created_at).timestamp() > before:
                 continue
-            if WriterLock(directory / "lock").holder() is None and not is_stood_on(directory.name):
-                remove(directory)
+            free = WriterLock(directory / "lock").holder() is None  # a living process is not waited for
+            if free and remove_if(directory, lambda name=directory.name: not is_stood_on(name)):
                 removed.append(directory.name)
+        except FileNotFoundError:
+            continue  # removed meanwhile
         except (OSError, ValueError) as error:
             _log.warning("branch %s was not looked at: %s", directory.name, error)
     return removed

@@ -75,6 +75,7 @@ class BranchState:
         self.account = ChangeAccount(limits, self._count)
         self.mirror: Mirror | None = None  # set while processes work on a copy of the branch
         self.rollbacks = 0  # since it was opened
+        self._is_trashed = presence.exists(directory / "discarded_at")  # opened for what landed from it
         self._swept = False
         self._looked = False  # for a copy that a killed process left in use
         self._closing = threading.Lock()
@@ -124,6 +125,7 @@ class BranchState:
         self.alive()
         with self.lock.hold():
             if self.lock.behind:  # what is remembered here may be older than what another process wrote
+                self._check_kept()
                 self.account.forget()
                 self.stack.wrote_elsewhere()
                 self.git_refs.forget()
@@ -243,19 +245,22 @@ class BranchState:
         return self
 
     def _check_there(self) -> None:
+        self._check_kept()
+        bound = self.manifest.load().workspace
+        if bound != (None if self.workspace is None else str(self.workspace)):
+            raise InvalidWorkspace(f"branch {self.id} was bound to {bound} meanwhile; open it again")
+
+    def _check_kept(self) -> None:
         if not presence.is_directory(self.directory):
             raise NotFound(
                 f"branch {self.id} is gone: {self.directory} was removed; a temporary data directory ends "
                 "when its Agent or Workspace is closed, data_dir=… keeps branches"
             )
         where = f"Workspace({str(self.workspace)!r}, data_dir={str(self.directory.parent.parent)!r})"
-        if presence.exists(self.directory / "discarded_at"):
+        if not self._is_trashed and presence.exists(self.directory / "discarded_at"):
             raise NotFound(
                 f"branch {self.id} was discarded; {where}.restore_discarded({self.id!r}) brings it back"
             )
-        bound = self.manifest.load().workspace
-        if bound != (None if self.workspace is None else str(self.workspace)):
-            raise InvalidWorkspace(f"branch {self.id} was bound to {bound} meanwhile; open it again")
 
     def close(self) -> None:
         """Close files and give the writer's lock back; what uses the branch afterwards opens it again."""

@@ -3,10 +3,12 @@
 Here: the file and its entries. Not here: what people are shown (`mcp.py`), how settings are loaded.
 """
 
+import contextlib
+import fcntl
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,6 +23,19 @@ KNOWN = (
 )  # fmt: skip
 # What decides how far a server is trusted is never taken from a file that others wrote.
 _OURS_ALONE = frozenset({"approval", "trusted", "sampling", "enabled"})
+
+
+@contextlib.contextmanager
+def alone(file: Path) -> Generator[None]:
+    """Let no other process change the servers file between reading and writing it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # no lock file is left there
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def read_entries(file: Path) -> dict[str, Entry]:
@@ -61,12 +76,11 @@ def read_foreign(file: Path) -> tuple[dict[str, Entry], dict[str, list[str]]]:
 
 
 def write_entries(file: Path, entries: Mapping[str, Entry], anywhere: Anywhere) -> None:
-    """Write the servers file, for its owner only, once the settings with it have no new error.
+    """Write the servers file, for its owner only, once the settings with it have no new error; see `alone`.
 
     Raises:
         CliExit: an entry is wrong; the file is as it was.
     """
-    file.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # mode 0600
     draft = Path(name)
     try:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from bowerbird.cli.admin.mcp.file import Entry, read_entries, read_foreign, write_entries
+from bowerbird.cli.admin.mcp.file import Entry, alone, read_entries, read_foreign, write_entries
 from bowerbird.cli.terminal.exits import DONE, FAILED, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.shell import run as run_async
@@ -92,10 +92,11 @@ def add(
         if pairs:
             entry[key] = dict(_pair(pair, key) for pair in pairs)
     file = _file(shell)
-    entries = read_entries(file)
-    if name in entries:
-        raise CliExit(FAILED, f"{name} is in {file} already; remove it first")
-    write_entries(file, {**entries, name: entry}, shell.anywhere)
+    with alone(file):
+        entries = read_entries(file)
+        if name in entries:
+            raise CliExit(FAILED, f"{name} is in {file} already; remove it first")
+        write_entries(file, {**entries, name: entry}, shell.anywhere)
     shell.terminal.note(f"added {name} to {file}; try it with: bowerbird mcp test {name}")
     return DONE
 
@@ -103,10 +104,11 @@ def add(
 def remove(shell: Shell, *, name: str) -> int:
     """Take a server out of the servers file."""
     file = _file(shell)
-    entries = read_entries(file)
-    if name not in entries:
+    if name not in read_entries(file):
         raise CliExit(FAILED, f"{name} is not in {file}{_elsewhere(shell, name)}")
-    write_entries(file, {key: entry for key, entry in entries.items() if key != name}, shell.anywhere)
+    with alone(file):
+        left = {key: entry for key, entry in read_entries(file).items() if key != name}
+        write_entries(file, left, shell.anywhere)
     shell.terminal.note(f"removed {name} from {file}")
     return DONE
 
@@ -127,7 +129,8 @@ def import_file(shell: Shell, *, path: str, yes: bool) -> int:
         raise CliExit(FAILED, f"nothing to copy: every name is in {file} already")
     if not yes and not _agreed(shell, len(fresh), file):
         raise CliExit(FAILED, "nothing was copied")
-    write_entries(file, {**entries, **fresh}, shell.anywhere)
+    with alone(file):  # whatever was added while the question stood, stays
+        write_entries(file, {**fresh, **read_entries(file)}, shell.anywhere)
     shell.terminal.note(f"copied {len(fresh)} of {len(found)} servers to {file}")
     return DONE
 
