@@ -175,6 +175,7 @@ export const api = {
   ticket: () => call<{ ticket: string }>("POST", "/api/auth/ticket"),
 
   conversations: (search = "") => call<ConversationRow[]>("GET", `/api/conversations${query({ search })}`),
+  conversationsAfter: (before: string) => call<ConversationRow[]>("GET", `/api/conversations${query({ before })}`),
   conversation: (conversation: string) =>
     call<Conversation>("GET", `/api/conversations/${id(conversation)}?limit=1&after=999999999`),
   begin: (wanted: NewConversation) => call<{ conversation_id: string }>("POST", "/api/chat", wanted),
