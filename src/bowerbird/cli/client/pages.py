@@ -11,16 +11,27 @@ if TYPE_CHECKING:
     from bowerbird.cli.client.http import Requests
 
 MOST_ROWS = 1000  # of a page
+MOST_LANDINGS = 100  # each names its files
 
 
 async def all_sessions(requests: "Requests", q: str | None = None) -> list[Row]:
     """Return all sessions, or those whose title or id contains `q`; the newest first."""
-    found: dict[str, Row] = {}  # one that is used meanwhile moves up, and may come in two pages
+    return await _all(requests, "/api/conversations", MOST_ROWS, q=q)
+
+
+async def all_landings(requests: "Requests") -> list[Row]:
+    """Return all landings, the newest first."""
+    return await _all(requests, "/api/landings", MOST_LANDINGS)
+
+
+async def _all(requests: "Requests", place: str, most: int, **narrowed: str | None) -> list[Row]:
+    found: dict[str, Row] = {}  # a session that is used meanwhile moves up, and may come in two pages
     before: str | None = None
     while True:
-        page = await requests.get("/api/conversations", limit=MOST_ROWS, before=before, q=q)
-        found |= {str(row["id"]): row for row in page}
-        if len(page) < MOST_ROWS:
+        page = await requests.get(place, limit=most, before=before, **narrowed)
+        new = [row for row in page if row["id"] not in found]
+        found |= {str(row["id"]): row for row in new}
+        if len(page) < most or not new:  # an older server does not know `before` of landings
             return list(found.values())
         before = str(page[-1]["id"])
 

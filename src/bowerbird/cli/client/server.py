@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs, to_builtins
 
 from bowerbird.cli.client.agent_sessions import AGENT_SESSION, branch_of_agent
-from bowerbird.cli.client.pages import MOST_ROWS, all_sessions, whole
+from bowerbird.cli.client.pages import MOST_ROWS, all_landings, all_sessions, whole
 from bowerbird.cli.client.pictures import body_of
 from bowerbird.cli.client.preferences import Preferences
 from bowerbird.cli.client.protocol import Contest, Fix, News, Row
@@ -273,7 +273,7 @@ class ServerClient(ServerRest):
 
     async def landings(self) -> list[Row]:
         """See `Client`."""
-        return await self._requests.get("/api/landings")
+        return await all_landings(self._requests)
 
     async def undo(
         self, landing_id: str, *, force: bool, commit: bool = False, told: "Told | None" = None
