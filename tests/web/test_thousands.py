@@ -40,3 +40,14 @@ async def test_all_of_many_sessions_are_listed_and_said_to_be_there(page: Page, 
         await page.get_by_role("button", name=f"Show more ({left} left)").click()
     await expect(cards).to_have_count(MANY)
     await expect(cards.last).to_contain_text("number 0.")
+
+
+async def test_all_of_many_landings_are_listed(page: Page, server: LiveServer) -> None:
+    """The list ended after 100."""
+    for number in range(103):
+        made = await server.http.post("/api/workspace/upload", files={"files": (f"{number}.txt", b"new\n")})
+        assert made.status_code == 200, made.text
+    await page.goto("/dev/landings")
+    await expect(page.locator(".landings > li")).to_have_count(60)
+    await page.get_by_role("button", name="Show more (43 left)").click()
+    await expect(page.locator(".landings > li")).to_have_count(103)

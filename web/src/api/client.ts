@@ -216,6 +216,7 @@ export const api = {
     call<{ turn_id: string }>("POST", `/api/conversations/${id(conversation)}/comments`, { comments }),
   landings: (conversation?: string) =>
     call<Landing[]>("GET", conversation ? `/api/landings?conversation=${id(conversation)}` : "/api/landings"),
+  landingsAfter: (before: string) => call<Landing[]>("GET", `/api/landings${query({ before })}`),
   landingDiff: (landing: string) => call<Diff>("GET", `/api/landings/${id(landing)}/diff`),
   undo: (landing: string, force = false) =>
     call<Landing>("POST", `/api/landings/${id(landing)}/undo`, force ? { force } : {}),
