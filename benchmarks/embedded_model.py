@@ -2,12 +2,11 @@
 
 Prints for changes and questions how many came out right, the median seconds, tokens evaluated and reused,
 and how much slower the product is than the recipe; beside it the load of the machine. The sets lie in
-`embedded/`: fifteen little projects with six changes and six questions each, then six with 28 changes (twelve in a
-project of ten files, sixteen in two others) and 60 questions in all. Those six were unseen until
-what code settles without the model (`models/local/settled`) was written by what failed there; with sets that nobody
-here has looked at in their place, `--unseen` tells what a user will meet. (Those numbered 6
-to 10, and after them 11 to 15, were unseen until a rule was written by what failed there. A set that has been
-looked at is seen: mark it so, and let somebody else write new ones.)
+`embedded/`: fifteen little projects with six changes and six questions each; six (16 to 21) with 28 changes and 60
+questions in all; and ten more (22 to 27) with as many. Those ten are unseen: whoever wrote them did not know the
+agent, and nothing is tuned on them, so only `--unseen` tells what a user will meet. (The others were unseen until a
+rule was written by what failed there. A set that has been looked at is seen: mark it so, and let somebody else write
+new ones.) Beside each judge of an unseen job stand results that are `right` and `wrong` to it; the tests try them.
 
     python benchmarks/embedded_model.py --weights model.gguf [--unseen] [--edits 8] [--questions 8] [--skip 0]
                                         [--only product|recipe] [--threads 2] [--out results.jsonl]

@@ -90,3 +90,6 @@ def test_a_fact_is_remembered_for_the_next_turn(table, chat):
     assert last_message(table).startswith("#5 is the ticket")
     log = json.loads(table.ok("memory", "log", "--json"))
     assert "we indent with tabs" in str(log)
+    for number in range(5):
+        chat.send(f"#{number}{'x' * 990}\r")
+    chat.wait_for("forgotten, the memory is full: we indent with tabs")

@@ -80,7 +80,12 @@ def test_the_file_is_picked_or_asked_for(files: dict[str, str], task: str, path:
 
 
 def test_most_files_of_the_sets_are_picked_without_asking_and_all_but_the_known_ones_rightly():
-    jobs = [(g["files"], e["task"], e["path"]) for g in SEEN for e in g["edits"] if e["path"] in g["files"]]
+    jobs = [
+        (g["files"], e["task"], e["path"])
+        for g in SEEN
+        for e in g.get("edits", ())
+        if e["path"] in g["files"]
+    ]
     found = [(picked(files, task), path, task) for files, task, path in [*jobs, *CASES]]
     assert {task for name, path, task in found if name not in (None, path)} == KNOWN_WRONG
     assert sum(row[0] is not None for row in found) >= LEAST_PICKED * len(found)

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import httpx
 import pytest
+from sqlalchemy import Connection
 from support.patience import HANG_S
 from support.servers import TestServer, begin, say, serve, until
 from websockets.sync.client import connect
 
+from bowerbird.core.ids import new_thread_id
+from bowerbird.store.rows.sessions import SessionRow, insert_session
 from bowerbird.store.rows.tokens import make_token
 
 SPENT = {"text": "hello", "usage": {"input": 1000, "output": 1000}}
@@ -139,3 +142,16 @@ def test_a_lifted_limit_wakes_what_waited_for_it(team: Team) -> None:
     assert team.ben.get(f"/api/conversations/{conversation}").json()["status"] == "waiting", "no room yet"
     assert team.limit(team.root, "user", "ben", 5).status_code == 200
     team.ends(conversation)
+
+
+def test_a_limit_on_the_oldest_of_many_conversations_is_listed(team: Team) -> None:
+    """Of a user with more than a thousand conversations the limits of the older ones were missing."""
+    first = begin(team.ben)
+    assert team.limit(team.ben, "session", first, 0.5).status_code == 200
+
+    def more(connection: Connection) -> None:
+        for _ in range(1_001):
+            insert_session(connection, SessionRow(thread_id=new_thread_id(), kind="web", owner="ben"))
+
+    team.server.run(team.server.serving.context.store.write(more))  # type: ignore[arg-type]
+    assert [row["key"] for row in team.ben.get("/api/budgets").json()] == [first, "ben"]

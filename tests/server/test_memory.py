@@ -87,3 +87,20 @@ def test_without_memory_nothing_is_asked_and_nothing_kept(tmp_path: Path) -> Non
         assert server.run(server.serving.application.sessions.part(Remembering).look()) == 0
         assert versions(client) == []
         assert server.fake.request_count == 1
+
+
+def test_a_fact_that_leaves_no_room_for_older_ones_says_which_are_forgotten(tmp_path: Path) -> None:
+    """The memory holds 4,096 bytes; of 300 facts the first 120 were gone, and each had been answered as kept."""
+    with (
+        serve(tmp_path, flags={"memory.enabled": True, "memory.idle_s": 3_600}) as server,
+        server.http as client,
+    ):
+
+        def remember(fact: str) -> list[str]:
+            answer = client.post("/api/memory", json={"text": fact})
+            assert answer.status_code == 200, answer.text
+            return answer.json()["forgotten"]
+
+        facts = [f"{number} {'x' * 990}" for number in range(5)]
+        assert [remember(fact) for fact in facts] == [[], [], [], [], facts[:1]]
+        assert versions(client)[0]["text"] == "\n".join(facts[1:])

@@ -81,6 +81,18 @@ async def test_what_is_said_later_and_in_many_parts_is_found(store: Store) -> No
     assert (hit.cursor, hit.text[0]) == (1_203, "…")
 
 
+async def test_the_place_shown_has_most_of_the_words(store: Store) -> None:
+    """It was the newest one with any of them: of a long talk about answers, not the answer that was looked for."""
+    said = [f"answer {number} of a long talk {'filling ' * 20}" for number in range(900)]
+    await session(store, "a" * 12, *said, "a late answer")
+    (hit,) = await SessionSearch(store).find("answer 123")
+    assert hit.text.startswith("answer 123 of")
+    (hit,) = await SessionSearch(store).find("late answer")
+    assert hit.text == "a late answer"
+    (hit,) = await SessionSearch(store).find("answer")
+    assert hit.text == "a late answer", "the newest of those with as many"
+
+
 async def test_only_what_one_may_see_and_asked_for(store: Store) -> None:
     """Owners, directories, deleted ones, those of subagents; pages go on behind the last."""
     await session(store, "a" * 12, "word", owner="ann", workspace="/one")

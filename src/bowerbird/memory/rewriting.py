@@ -40,8 +40,25 @@ def fitted(text: str) -> str:
         True
     """
     lines = lines_of(text.strip())
-    size = sum(len(line.encode()) + 1 for line in lines) - 1
-    while len(lines) > 1 and size > MAX_BYTES:
-        size -= len(lines.pop(0).encode()) + 1
-    kept = "\n".join(lines).encode()[:MAX_BYTES]
+    kept = "\n".join(lines[_without_room(lines) :]).encode()[:MAX_BYTES]
     return kept.decode("utf-8", "ignore").strip()
+
+
+def forgotten(text: str) -> list[str]:
+    """Return the lines that `fitted` leaves out, the oldest first.
+
+    Example:
+        >>> forgotten("a\\n" + "b" * 4095), forgotten("a\\nb")
+        (['a'], [])
+    """
+    lines = lines_of(text.strip())
+    return lines[: _without_room(lines)]
+
+
+def _without_room(lines: list[str]) -> int:
+    sizes = [len(line.encode()) + 1 for line in lines]
+    size, first = sum(sizes) - 1, 0
+    while first < len(lines) - 1 and size > MAX_BYTES:
+        size -= sizes[first]
+        first += 1
+    return first

@@ -113,14 +113,14 @@ class Catalogue:
         before: str | None = None,
         query: str | None = None,
         owner: str | None = None,
-        limit: int = 1000,
+        limit: int | None = 1000,
     ) -> list[SessionInfo]:
         """Return living sessions, the most recently used first; arguments narrow the list.
 
         Args:
             kinds: none = all but subagents and teammates, who belong to another session.
             before: a thread id: only what comes after it in the list, for paging.
-            query: title or id contains it, any case. owner: only of this user.
+            query: title or id contains it, any case. owner: only of this user. limit: None = all.
         """
 
         def select(connection: Connection) -> list[SessionInfo]:

@@ -25,7 +25,7 @@ from bowerbird.sessions.inbox.comments import Remark, comment_text
 from bowerbird.sessions.live.hub import Live, Published
 from bowerbird.sessions.live.landing_watch import Told, watched
 from bowerbird.sessions.settings import SessionSettings
-from bowerbird.sessions.wishes import NO_CHECK, Commits, CommitWish, Discarded, ToLand
+from bowerbird.sessions.wishes import NO_CHECK, Commits, CommitWish, Discarded, ToLand, named_changes
 from bowerbird.store.rows.owners import sessions_of_branches
 from bowerbird.store.rows.sessions import find_session, get_session
 
@@ -120,8 +120,9 @@ class Review:
         await self._branches.require_quiet(branch.id)
         row = await self._sessions.store.read(lambda c: get_session(c, thread_id))
         changed = (await to_thread(lambda: branch.changes(ignored=False))).paths
+        named = await to_thread(named_changes, changed, wanted.paths)
         for part in self._sessions.parts:
-            await part.landing(row, [*_below(changed, wanted.paths), *wanted.include])
+            await part.landing(row, [*named, *wanted.include])
         if wanted.commit is not None and wanted.commit.branch and wanted.commits:
             raise InvalidArgument("either --branch or --commits: on another branch only files are committed")
         patch = partial(branch.unified, wanted.paths or changed, ignored=False)
@@ -339,14 +340,3 @@ def land_by_policy(branch: "Branch", told: Told, thread_id: str) -> str | None:
     arrived = sum(len(one.refs) for one in landing.history)
     history = f", {arrived} refs of git arrived" if arrived else ""
     return f"{len(landing.entries)} paths landed{history}{refused}"
-
-
-def _below(changed: Sequence[str], named: Sequence[str] | None) -> list[str]:
-    """Return the changed files that are named, or lie in what is; a name without any as it is."""
-    if named is None:
-        return list(changed)
-    tops = {"/" + name.strip("/"): name for name in named}
-    found = {
-        path: top for path in changed for top in tops if top in ("/", path) or path.startswith(f"{top}/")
-    }
-    return [*found, *(name for top, name in tops.items() if top not in found.values())]

@@ -129,12 +129,18 @@ class SessionSearch(SessionPart):
         return [self._place(info, records, words) for info, records, words in found]
 
     def _place(self, info: SessionInfo, records: Sequence[Record], words: Sequence[str]) -> Found:
+        best: tuple[int, Record, str] | None = None
         for record in reversed(records):
             text = _text_of(self._store.whole(record))
-            shown = excerpt(text, words)
-            if shown:
-                return Found(info, record.seq, record.type, shown)
-        return Found(info)
+            folded = fold(text)
+            has = sum(word in folded for word in words)
+            if has > (best[0] if best else 0):
+                best = (has, record, text)
+            if has == len(words):
+                break
+        return (
+            Found(info) if best is None else Found(info, best[1].seq, best[1].type, excerpt(best[2], words))
+        )
 
     async def refresh(self) -> None:
         """Bring the rows up to date with the journal, in small transactions; one call at a time does it."""

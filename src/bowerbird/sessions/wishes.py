@@ -1,6 +1,6 @@
 """What a person wants of a review: what is to land, as which commit; what was thrown away.
 
-Here: these values, for doors. Not here: what is done with them (`review.py`).
+Here: these values, for doors, and which changes they name. Not here: what is done with them (`review.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,6 +31,33 @@ class ToLand(msgspec.Struct, frozen=True, kw_only=True):
     own_git: bool = False  # the user sits at this machine
     commit: "CommitWish | None" = None
     resolved: Mapping[str, "Sequence[Take]"] | None = None
+
+
+def named_changes(changed: Sequence[str], named: Sequence[str] | None) -> list[str]:
+    """Return the changed files that are named, or lie in what is; then each name without any, as it is. Pure.
+
+    Looks each directory up: thousands of files may be named one by one.
+
+    Example:
+        >>> named_changes(["/a", "/src/b", "/srcs"], ["src/", "gone", "src/b"])
+        ['/src/b', 'gone']
+    """
+    if named is None:
+        return list(changed)
+    tops = {"/" + name.strip("/"): name for name in named}
+    used: set[str] = set()
+    found: list[str] = []
+    for path in changed:
+        here = [place for place in ("/", *_down_to(path)) if place in tops]
+        if here:
+            found.append(path)
+            used.update(here)
+    return [*found, *(name for top, name in tops.items() if top not in used)]
+
+
+def _down_to(path: str) -> list[str]:
+    ends = [at for at, char in enumerate(path) if char == "/" and at] + [len(path)]
+    return [path[:end] for end in ends]
 
 
 class CommitWish(msgspec.Struct, frozen=True):

@@ -175,6 +175,7 @@ export const api = {
   ticket: () => call<{ ticket: string }>("POST", "/api/auth/ticket"),
 
   conversations: (search = "") => call<ConversationRow[]>("GET", `/api/conversations${query({ search })}`),
+  conversationsAfter: (before: string) => call<ConversationRow[]>("GET", `/api/conversations${query({ before })}`),
   conversation: (conversation: string) =>
     call<Conversation>("GET", `/api/conversations/${id(conversation)}?limit=1&after=999999999`),
   begin: (wanted: NewConversation) => call<{ conversation_id: string }>("POST", "/api/chat", wanted),
@@ -215,6 +216,7 @@ export const api = {
     call<{ turn_id: string }>("POST", `/api/conversations/${id(conversation)}/comments`, { comments }),
   landings: (conversation?: string) =>
     call<Landing[]>("GET", conversation ? `/api/landings?conversation=${id(conversation)}` : "/api/landings"),
+  landingsAfter: (before: string) => call<Landing[]>("GET", `/api/landings${query({ before })}`),
   landingDiff: (landing: string) => call<Diff>("GET", `/api/landings/${id(landing)}/diff`),
   undo: (landing: string, force = false) =>
     call<Landing>("POST", `/api/landings/${id(landing)}/undo`, force ? { force } : {}),

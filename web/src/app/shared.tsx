@@ -16,7 +16,6 @@ import { useLinks } from "./place.tsx";
 import { takeShared, type Shared } from "./shared_store.ts";
 import "../styles/settings.css";
 
-const MOST_CHATS = 12;
 
 // What was taken is gone from the store: drawn twice, the page must not ask twice.
 let taken: Promise<Shared | null> | null = null;
@@ -103,7 +102,7 @@ export default function SharedPage() {
             <span>{t.sharedInto}</span>
             <select className="input" value={target} onChange={(event) => setTarget(event.target.value)}>
               <option value="">{t.sharedNew}</option>
-              {[...urgent, ...others].slice(0, MOST_CHATS).map((row) => (
+              {[...urgent, ...others].map((row) => (
                 <option key={row.id} value={row.id}>
                   {seenTitle(row.title)}
                 </option>

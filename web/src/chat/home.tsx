@@ -18,6 +18,7 @@ import { ago, count, dollars } from "../state/words.ts";
 import { seenTitle } from "../state/hidden_marks.ts";
 import { t } from "../text.ts";
 import { Empty, Loading, Problem } from "../ui/kit.tsx";
+import { useMore } from "../ui/more.tsx";
 import { complain } from "../ui/toasts.tsx";
 import { Composer } from "./composer.tsx";
 import { ModelPicker } from "./model_picker.tsx";
@@ -147,6 +148,7 @@ function Overview() {
   const mayWork = useMay("user");
   const setup = useSetup();
   const { urgent, others } = inOrder(rows ?? []);
+  const [shown, more] = useMore(others);
   return (
     <>
       <div className="head">
@@ -193,10 +195,11 @@ function Overview() {
             <section>
               <h2 className="section-title">{t.earlier}</h2>
               <div className="overview">
-                {others.slice(0, 60).map((row) => (
+                {shown.map((row) => (
                   <SessionCard key={row.id} row={row} />
                 ))}
               </div>
+              {more}
             </section>
           )}
         </div>

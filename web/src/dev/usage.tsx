@@ -13,6 +13,7 @@ import { serverNow } from "../state/clock.ts";
 import { costOf, day, dollars, month, short } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Empty } from "../ui/kit.tsx";
+import { useMore } from "../ui/more.tsx";
 import { Budgets } from "./budgets.tsx";
 
 const WIDTH = 720;
@@ -107,6 +108,7 @@ function anchor(index: number, of: number): "start" | "middle" | "end" {
 }
 
 function Table({ rows, head, name }: { rows: readonly UsageRow[]; head: string; name: (row: UsageRow) => React.ReactNode }) {
+  const [shown, more] = useMore(rows);
   return (
     <div className="card table-scroll" tabIndex={0} role="region" aria-label={head}>
       <table className="plain">
@@ -120,7 +122,7 @@ function Table({ rows, head, name }: { rows: readonly UsageRow[]; head: string; 
           </tr>
         </thead>
         <tbody>
-          {rows.map((row) => (
+          {shown.map((row) => (
             <tr key={row.key}>
               <td>{name(row)}</td>
               <td className="roomy">{row.calls}</td>
@@ -131,6 +133,7 @@ function Table({ rows, head, name }: { rows: readonly UsageRow[]; head: string; 
           ))}
         </tbody>
       </table>
+      {more}
     </div>
   );
 }
@@ -189,7 +192,7 @@ export default function UsagePage() {
               <section>
                 <h2 className="section-title">{t.bySession}</h2>
                 <Table
-                  rows={found.conversation.slice(0, 50)}
+                  rows={found.conversation}
                   head={t.title}
                   name={(row) => {
                     const { id, name } = nameOf(row.key, titles);

@@ -11,6 +11,7 @@ import { ago, count, moment } from "../state/words.ts";
 import { seenName } from "../state/hidden_marks.ts";
 import { t } from "../text.ts";
 import { Empty, Loading, Problem } from "../ui/kit.tsx";
+import { useMore } from "../ui/more.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
 
 const ReadOnlyDiff = lazy(() => import("./read_only.tsx"));
@@ -120,12 +121,24 @@ function Row({ landing, onChange }: { landing: Landing; onChange: () => void }) 
   );
 }
 
+const PAGE = 100;
+
+/** Ask for all landings, page by page. */
+async function allLandings(): Promise<Landing[]> {
+  const rows: Landing[] = [];
+  for (let page = await api.landings(); ; page = await api.landingsAfter(page.at(-1)!.id)) {
+    rows.push(...page);
+    if (page.length < PAGE) return rows;
+  }
+}
+
 export default function LandingsPage() {
   const face = useFace();
   const [rows, setRows] = useState<Landing[] | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
+  const [shown, more] = useMore(rows ?? []);
   const load = useCallback((): void => {
-    api.landings().then(setRows, (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)));
+    allLandings().then(setRows, (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)));
   }, []);
   useEffect(load, [load]);
   return (
@@ -137,11 +150,12 @@ export default function LandingsPage() {
       )}
       {rows && rows.length > 0 && (
         <ul className="landings">
-          {rows.map((landing) => (
+          {shown.map((landing) => (
             <Row key={landing.id} landing={landing} onChange={load} />
           ))}
         </ul>
       )}
+      {more}
     </Page>
   );
 }

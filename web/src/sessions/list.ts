@@ -11,10 +11,13 @@ interface Sessions {
 
 const BUSY_MS = 2500;
 const IDLE_MS = 5000;
+const FURTHER_MS = 60_000;
+const PAGE = 1000;
 
 let now: Sessions = { rows: null, error: null };
 let timer: ReturnType<typeof setTimeout> | undefined;
 let asking = false;
+let furtherAt = -Infinity;
 const listeners = new Set<() => void>();
 
 function set(next: Sessions): void {
@@ -22,12 +25,33 @@ function set(next: Sessions): void {
   for (const listener of listeners) listener();
 }
 
+/** Return a new first page, and after it the known rows that were used before all of it. Pure. */
+export function withOlder(page: readonly ConversationRow[], known: readonly ConversationRow[]): ConversationRow[] {
+  const listed = new Set(page.map((row) => row.id));
+  const last = page.at(-1)?.updated_at ?? "";
+  return [...page, ...known.filter((row) => !listed.has(row.id) && row.updated_at <= last)];
+}
+
+/** Ask for the newest rows, and for all others once a minute: of thousands, few change. */
+async function allRows(): Promise<ConversationRow[]> {
+  const first = await api.conversations();
+  if (first.length < PAGE) return first;
+  if (now.rows && performance.now() - furtherAt < FURTHER_MS) return withOlder(first, now.rows);
+  let rows = first;
+  for (let page = first; page.length === PAGE; ) {
+    page = await api.conversationsAfter(page.at(-1)!.id);
+    rows = withOlder(rows, page);
+  }
+  furtherAt = performance.now();
+  return rows;
+}
+
 async function ask(): Promise<void> {
   clearTimeout(timer);
   if (asking) return;
   asking = true;
   try {
-    const rows = await api.conversations();
+    const rows = await allRows();
     if (JSON.stringify(rows) !== JSON.stringify(now.rows) || now.error) set({ rows, error: null });
   } catch (error) {
     set({ rows: now.rows, error: error instanceof ApiError ? error : new ApiError(0, "error", String(error)) });

@@ -33,6 +33,7 @@ export const shell = {
   plainText: "text",
   tooMuchMarkup: "Shown as plain text: too long or too deeply nested to lay out",
   showMoreOf: (left: number) => `Show more (${left.toLocaleString("en")} characters left)`,
+  showMoreRows: (left: number) => `Show more (${left.toLocaleString("en")} left)`,
   formula: "Formula",
   badFormula: "This formula cannot be read",
   diagram: "Diagram",

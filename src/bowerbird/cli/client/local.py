@@ -119,7 +119,7 @@ class LocalClient(LocalRest):
 
             hits = await self._sessions.part(SessionSearch).find(words, workspace=here)
             return [shown.hit(one, asked=one.info.thread_id in asking) for one in hits]
-        found = await self._sessions.list(workspace=here)
+        found = await self._sessions.list(workspace=here, limit=None)
         return [shown.listed(info, asked=info.thread_id in asking) for info in found]
 
     async def show(self, thread_id: str, *, messages: bool = True) -> Row:
@@ -133,9 +133,10 @@ class LocalClient(LocalRest):
             model=model,
             window=await to_thread(maker.window_of, model),
             defaults=self._defaults,
-            limit=1000 if messages else 0,
+            limit=0,
         )
-        return {**found, "status": now.status}
+        said = await self.messages(thread_id) if messages else []
+        return {**found, "status": now.status, "messages": said}
 
     def _usual_model(self) -> str:
         """Return what a session without a model of its own runs on, "" where nothing can."""

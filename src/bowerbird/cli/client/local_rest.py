@@ -170,9 +170,10 @@ class LocalRest:
         await self._application.start()
         return await self._sessions.part(OwnCommands).run(thread_id, command, stop)
 
-    async def remember(self, thread_id: str | None, fact: str) -> None:
+    async def remember(self, thread_id: str | None, fact: str) -> list[str]:
         """See `Client`."""
-        await self._memory.add("", str(self._directory), fact)
+        _, forgotten = await self._memory.add("", str(self._directory), fact)
+        return forgotten
 
     # ------------------------------------------------------------ the rest
 

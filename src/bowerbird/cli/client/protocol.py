@@ -196,8 +196,8 @@ class Client(Protocol):
         """
         ...
 
-    async def remember(self, thread_id: str | None, fact: str) -> None:
-        """Add a line to the memory of a session's directory, without one to that of the command's."""
+    async def remember(self, thread_id: str | None, fact: str) -> list[str]:
+        """Add a line to the memory of a session's directory, or the command's; return lines without room."""
         ...
 
     # ------------------------------------------------------------ review

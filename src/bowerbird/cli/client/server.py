@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs, to_builtins
 
 from bowerbird.cli.client.agent_sessions import AGENT_SESSION, branch_of_agent
+from bowerbird.cli.client.pages import MOST_ROWS, all_landings, all_sessions, whole
 from bowerbird.cli.client.pictures import body_of
 from bowerbird.cli.client.preferences import Preferences
 from bowerbird.cli.client.protocol import Contest, Fix, News, Row
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from bowerbird.sessions.live.landing_watch import Told
 
 LOOK_S = 0.5
-MOST_ROWS = 1000
 LEAVING_S = 10  # for a turn to stop; it takes a tenth of a second
 _OF_THE_CONNECTION = (wire.Hello, wire.BranchUpdate)
 """Frames that greet a viewer and keep a page's list of files: no events of the session."""
@@ -67,12 +67,14 @@ class ServerClient(ServerRest):
         """See `Client`."""
         if given and given.startswith(AGENT_SESSION):
             return branch_of_agent(given, await self.agent_conversation(given))
-        rows = await self.sessions(every=True)
         if not given:
-            if not rows:
+            newest = await self._requests.get("/api/conversations", limit=1)
+            if not newest:
                 raise CliExit(USAGE, f"there is no session on {self.where} yet")
-            return str(rows[0]["id"])
-        fitting = [row for row in rows if str(row["id"]).startswith(given)]
+            return str(newest[0]["id"])
+        fitting = [
+            row for row in await all_sessions(self._requests, given) if str(row["id"]).startswith(given)
+        ]
         exact = [row for row in fitting if row["id"] == given]
         if len(given) < 4 or not fitting:
             short = len(given) < 4
@@ -113,21 +115,18 @@ class ServerClient(ServerRest):
 
     async def sessions(self, *, every: bool, words: str = "") -> list[Row]:
         """See `Client`; a server lists all that we may see."""
-        return await self._requests.get("/api/conversations", limit=MOST_ROWS, search=words or None)
+        if words:
+            return await self._requests.get("/api/conversations", limit=MOST_ROWS, search=words)
+        return await all_sessions(self._requests)
 
     async def show(self, thread_id: str, *, messages: bool = True) -> Row:
         """See `Client`."""
-        return await self._requests.get(_place(thread_id), after=None if messages else 2**53)
+        found = await self._requests.get(_place(thread_id), after=2**53)
+        return {**found, "messages": await self.messages(thread_id)} if messages else found
 
     async def messages(self, thread_id: str) -> list[Row]:
         """See `Client`."""
-        found: list[Row] = []
-        after: int | None = 0
-        while after is not None:
-            page = await self._requests.get(_place(thread_id, "/messages"), after=after, limit=MOST_ROWS)
-            found += page["messages"]
-            after = page["next_after"]
-        return found
+        return await whole(self._requests, _place(thread_id, "/messages"), "messages")
 
     async def change(self, thread_id: str, changes: dict[str, Any]) -> None:
         """See `Client`."""
@@ -185,13 +184,7 @@ class ServerClient(ServerRest):
 
     async def turns(self, thread_id: str) -> list[Row]:
         """See `Client`."""
-        found: list[Row] = []
-        after: int | None = 0
-        while after is not None:
-            page = await self._requests.get(_place(thread_id, "/turns"), after=after, limit=MOST_ROWS)
-            found += page["turns"]
-            after = page["next_after"]
-        return found
+        return await whole(self._requests, _place(thread_id, "/turns"), "turns")
 
     async def turn(self, thread_id: str, turn_id: str) -> Row:
         """See `Client`."""
@@ -280,7 +273,7 @@ class ServerClient(ServerRest):
 
     async def landings(self) -> list[Row]:
         """See `Client`."""
-        return await self._requests.get("/api/landings")
+        return await all_landings(self._requests)
 
     async def undo(
         self, landing_id: str, *, force: bool, commit: bool = False, told: "Told | None" = None

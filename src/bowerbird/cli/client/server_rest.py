@@ -55,10 +55,11 @@ class ServerRest:
                 task.cancel()
             await asyncio.gather(asking, stopping, return_exceptions=True)
 
-    async def remember(self, thread_id: str | None, fact: str) -> None:
+    async def remember(self, thread_id: str | None, fact: str) -> list[str]:
         """See `Client`."""
         body = {"text": fact} if thread_id is None else {"text": fact, "conversation": thread_id}
-        await self._requests.ask("POST", "/api/memory", body)
+        made = await self._requests.ask("POST", "/api/memory", body)
+        return list(made.get("forgotten", ()))  # of an older server there is none
 
     async def scheduled_tasks(self, *, every: bool) -> list[Row]:
         """See `Client`."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bowerbird.cli.client.protocol import Client
 from bowerbird.cli.run.prompt_screen import ChatScreen
 from bowerbird.cli.terminal.exits import CliExit
-from bowerbird.cli.terminal.text import harmless, one_line, plural
+from bowerbird.cli.terminal.text import cut, harmless, one_line, plural
 from bowerbird.core.errors import BowerbirdError
 
 if TYPE_CHECKING:
@@ -106,8 +106,11 @@ async def run_typed(chat: "Chat", command: str) -> None:
 
 async def remember(chat: "Chat", fact: str) -> None:
     """Add `#fact` to the memory."""
-    await chat.client.remember(None if chat.session is None else chat.session["id"], fact)
+    forgotten = await chat.client.remember(None if chat.session is None else chat.session["id"], fact)
     chat.screen.line("remembered, from the next turn on (`bowerbird memory log` lists it)", "dim")
+    for line in forgotten:
+        shown = cut(harmless(line), chat.screen.width - 40)
+        chat.screen.line(f"forgotten, the memory is full: {shown}", "yellow")
 
 
 def _print(output: str, line: Callable[[str], None]) -> None:

@@ -106,7 +106,7 @@ def show(shell: Shell, *, session: str | None, json: bool, workspace: str | None
 
     async def work(client: Client) -> int:
         thread_id = await client.find(session)
-        found = await client.show(thread_id)
+        found = await client.show(thread_id, messages=json)
         if json:
             return shell.json(found)
         terminal = shell.terminal
@@ -247,8 +247,8 @@ async def turn_id_of(client: Client, thread_id: str, number: int | None) -> str 
     turns = await client.turns(thread_id)
     found = next((turn for turn in turns if turn["n"] == number), None)
     if found is None:
-        numbers = ", ".join(str(turn["n"]) for turn in turns) or "none"
-        raise CliExit(USAGE, f"session {thread_id} has no turn {number}; there are: {numbers}")
+        there = f"its turns are {turns[0]['n']} to {turns[-1]['n']}" if turns else "it has none"
+        raise CliExit(USAGE, f"session {thread_id} has no turn {number}; {there}")
     return str(found["turn_id"])
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # What may be done while a turn runs; the rest waits for its end.
 _ALWAYS = frozenset({"help", "cost", "context", "diff", "history", "show", "sessions", "quit", "exit"})
 
+MOST_SESSIONS = 20  # that `/sessions` lists
+
 INIT = (
     "Look through this project and write AGENTS.md at its top, for coding agents that begin here: what it "
     "is in two sentences, where things are, the exact commands that build, test and check it, and the "
@@ -218,10 +220,13 @@ async def _fork(chat: "Chat", argument: str) -> None:
 
 
 async def _sessions(chat: "Chat", _: str) -> None:
-    found = (await chat.client.sessions(every=False))[:20]
-    rows = [session_row(session, every=chat.client.is_server, width=chat.screen.width) for session in found]
+    found = await chat.client.sessions(every=False)
+    listed = found[:MOST_SESSIONS]
+    rows = [session_row(session, every=chat.client.is_server, width=chat.screen.width) for session in listed]
     for line in table(rows, width=chat.screen.width):
         chat.screen.line(line)
+    if len(found) > len(listed):
+        chat.screen.line(f"{len(found) - len(listed)} more: bowerbird sessions", "dim")
 
 
 async def _plan(chat: "Chat", _: str) -> None:

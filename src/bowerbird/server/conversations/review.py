@@ -13,6 +13,8 @@ from bowerbird.server.conversations.conversations import hidden_owner
 from bowerbird.sessions.shown import landing_row
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bowerbird.server.common.context import Caller, ServerContext
     from bowerbird.sessions.lookup import SessionRow
     from bowerbird.workspace import Branch, Landing
@@ -70,6 +72,17 @@ async def landings_of(
         if (landing.branch == row.branch_id if row is not None else _is_of(caller, landing, owners))
     ]
     return sorted(mine, key=lambda row: row[1].at, reverse=True)
+
+
+def following(found: "Sequence[tuple[str, Landing]]", before: str | None) -> "list[Landing]":
+    """Return the landings of a list that follow one of it, all without one; raises a Problem 404."""
+    landings = [landing for _, landing in found]
+    if before is None:
+        return landings
+    for number, landing in enumerate(landings, 1):
+        if landing.id == before:
+            return landings[number:]
+    raise problem("not_found", "there is no such landing in `before`; begin the list again without it")
 
 
 def _is_of(caller: "Caller", landing: "Landing", owners: dict[str, tuple[str, str | None]]) -> bool:

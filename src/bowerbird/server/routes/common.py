@@ -40,6 +40,7 @@ Admin = Annotated[Caller, Depends(require("admin"))]
 
 ConversationId = Annotated[str, Path(description="Id of a conversation; opaque.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="At most so many.")]
+Before = Annotated[str | None, Query(max_length=200, description="Only what follows this id.")]
 
 
 MULTIPART_FILES: dict[str, Any] = {

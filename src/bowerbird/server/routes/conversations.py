@@ -23,6 +23,7 @@ from bowerbird.server.conversations.conversations import (
     settings_of,
 )
 from bowerbird.server.routes.common import (
+    Before,
     Body,
     Context,
     ConversationId,
@@ -190,7 +191,7 @@ async def conversations(
     context: Context,
     caller: Viewer,
     limit: Limit = 1000,
-    before: Annotated[str | None, Query(max_length=200, description="Only what follows this id.")] = None,
+    before: Before = None,
     q: Annotated[str | None, Query(max_length=500, description="Title or id contains this.")] = None,
     search: Annotated[
         str | None,

@@ -40,6 +40,12 @@ class VersionShown(Shown):
     current: bool
 
 
+class Remembered(VersionShown):
+    """The version that has a new fact; `forgotten` are the oldest lines, which had no room beside it."""
+
+    forgotten: list[str]
+
+
 class Restored(StrictBody):
     """Which version is to count again; `conversation` or `workspace` as in the list."""
 
@@ -77,12 +83,15 @@ class Fact(StrictBody):
     conversation: Annotated[str | None, Field(max_length=200)] = None
 
 
-@router.post("", response_model=VersionShown, summary="Remember something")
+@router.post("", response_model=Remembered, summary="Remember something")
 async def remember(context: Context, caller: User, wanted: Fact) -> Response:
-    """It becomes the last line of a new version, which counts from the next turn on."""
+    """It becomes the last line of a new version, which counts from the next turn on.
+
+    A memory has 4,096 bytes: the oldest lines make room.
+    """
     owner, path = await _scope(context, caller, wanted.workspace, wanted.conversation)
-    version = await context.sessions.part(Remembering).add(owner, path, wanted.text)
-    return answer(memory_version(version, current=True))
+    version, forgotten = await context.sessions.part(Remembering).add(owner, path, wanted.text)
+    return answer({**memory_version(version, current=True), "forgotten": forgotten})
 
 
 class FileVersion(Shown):

@@ -16,6 +16,7 @@ from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.conversations.files import virtual, virtual_paths
 from bowerbird.server.conversations.review import (
     branch_of,
+    following,
     landing_by_id,
     landings_of,
     require_branch,
@@ -26,6 +27,7 @@ from bowerbird.server.conversations.review import (
 from bowerbird.server.conversations.submitting import DOOR, submit
 from bowerbird.server.routes.commits import Commit, CommitOn
 from bowerbird.server.routes.common import (
+    Before,
     Context,
     ConversationId,
     Limit,
@@ -324,11 +326,12 @@ async def begin_check(conversation_id: ConversationId, context: Context, caller:
 
 @router.get("/landings", response_model=list[LandingShown], summary="Landings, the newest first")
 async def landings(
-    context: Context, caller: Viewer, limit: Limit = 100, conversation: OfConversation = None
-) -> Response:
+    context: Context, caller: Viewer, limit: Limit = 100, conversation: OfConversation = None,
+    before: Before = None,
+) -> Response:  # fmt: skip
     """Of the caller's conversations and uploads, or of one conversation's branch."""
-    found = await landings_of(context, caller, conversation)
-    return answer([shown_landing(landing) for _, landing in found[:limit]])
+    found = following(await landings_of(context, caller, conversation), before)
+    return await to_thread(lambda: answer([shown_landing(landing) for landing in found[:limit]]))
 
 
 @router.get("/landings/running", response_model=list[LandingRuns], summary="Landings that run now")

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from bowerbird.core.timestamps import to_iso
 from bowerbird.server.common.context import Caller, ServerContext
-from bowerbird.server.common.json_answers import answer, clean
+from bowerbird.server.common.json_answers import answer, clean, is_id
 from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.conversations.conversations import hidden_owner
 from bowerbird.server.routes.common import Context, Shown, StrictBody, User, Viewer
@@ -105,8 +105,8 @@ async def _is_seen(context: ServerContext, caller: Caller, scope: str, key: str)
     if scope == "user":
         return key == caller.user_id
     if scope in ("session", "schedule"):
-        found = {info.thread_id for info in await context.sessions.list(owner=caller.user_id)}
-        return key in found
+        row = await context.sessions.find(key) if is_id(key) else None
+        return row is not None and row.owner == caller.user_id
     return False
 
 

@@ -21,7 +21,7 @@ from bowerbird.core.ids import new_id
 from bowerbird.core.messages import user_text
 from bowerbird.core.requests import ModelRequest
 from bowerbird.core.timestamps import to_iso
-from bowerbird.memory.rewriting import SYSTEM, fitted, question
+from bowerbird.memory.rewriting import SYSTEM, fitted, forgotten, question
 from bowerbird.models.protocol import Model, complete
 from bowerbird.sessions.journal.history import load
 from bowerbird.sessions.parts import SessionPart
@@ -123,8 +123,11 @@ class Remembering(SessionPart):
             await self.rules.written(owner, workspace, made.body)
         return made
 
-    async def add(self, owner: str, workspace: str, fact: str) -> MemoryVersion:
+    async def add(self, owner: str, workspace: str, fact: str) -> tuple[MemoryVersion, list[str]]:
         """Remember a fact that a person gives, as the last line of a new version.
+
+        Returns:
+            The version, and the oldest lines, which had no room beside it.
 
         Raises:
             InvalidArgument: it is empty or too long. SessionError: no memory is kept.
@@ -135,15 +138,15 @@ class Remembering(SessionPart):
         if not line or len(line.encode()) > MOST_FACT_BYTES:
             raise InvalidArgument(f"a fact has 1 to {MOST_FACT_BYTES} bytes; put longer texts into a file")
 
-        def commit(connection: Connection) -> MemoryVersion:
+        def commit(connection: Connection) -> tuple[MemoryVersion, list[str]]:
             present = newest_memory(connection, owner, workspace)
             body = f"{present.body}\n{line}" if present is not None and present.body else line
-            return add_memory(connection, owner, workspace, fitted(body))
+            return add_memory(connection, owner, workspace, fitted(body)), forgotten(body)
 
-        made = await self._store.write(commit)
+        made, left_out = await self._store.write(commit)
         if self.rules.written is not None:
             await self.rules.written(owner, workspace, made.body)
-        return made
+        return made, left_out
 
     async def _keep(self) -> None:
         while True:

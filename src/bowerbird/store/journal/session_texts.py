@@ -10,7 +10,7 @@ up to `upto`; it grows while it is small, so that many searches leave few rows.
 from collections.abc import Sequence
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, case, func, literal, or_, select
 
 from bowerbird.store.journal.journal import Record
 from bowerbird.store.journal.reading import read_of_types
@@ -109,12 +109,14 @@ def matches(connection: Connection, words: Sequence[str]) -> dict[str, tuple[boo
 
 
 def records_with(connection: Connection, thread_id: str, words: Sequence[str]) -> list[Record]:
-    """Return what was said in the newest part of a session with any of the folded words."""
+    """Return what was said in the part of a session with most of the folded words, the newest such part."""
     table = session_texts.c
+    has = [_has(word) for word in words]
+    how_many = sum((case((one, 1), else_=0) for one in has), start=literal(0))
     found = connection.execute(
         select(table.part, table.upto)
-        .where(table.thread_id == thread_id, or_(*[_has(word) for word in words]))
-        .order_by(table.part.desc())
+        .where(table.thread_id == thread_id, or_(*has))
+        .order_by(how_many.desc(), table.part.desc())
         .limit(1)
     ).first()
     if found is None:

@@ -142,7 +142,7 @@ def list_sessions(
     before: str | None = None,
     query: str | None = None,
     owner: str | None = None,
-    limit: int = 1000,
+    limit: int | None = 1000,
 ) -> list[SessionRow]:
     """Return living sessions, the most recently used first.
 
@@ -151,7 +151,7 @@ def list_sessions(
         before: only those used earlier than this one (a thread id), for paging.
         query: only those whose title or id contains it, any case.
         owner: only those of this user.
-        limit: at most so many.
+        limit: at most so many; None = all.
     """
     statement = select(sessions).where(
         _is_listed(workspace=workspace, kinds=kinds, before=before, owner=owner)
