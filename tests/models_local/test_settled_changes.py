@@ -170,6 +170,7 @@ def test_an_element_of_a_list_of_texts_is_added_or_taken_out_by_code(
         ("Add plum to the fruits.", 'FRUITS = ["fig", ["pear"]]'),
         ("Add plum to the fruits.", "FRUITS = [3, 4]"),
         ("Add plum to the nuts.", 'FRUITS = ["fig"]'),
+        ("Remove fig from the fruits.", 'FRUITS = ("fig", "pear")'),
     ],
 )
 def test_other_elements_are_left_to_the_model(task: str, line: str):

@@ -63,6 +63,8 @@ def _changed(
         quote = items[0][0]
         kept = [*items, f"{quote}{what}{quote}"] if adds else [item for item in items if item not in held]
         space = re.match(r"\s*", line["items"])
+        if line["open"] == "(" and len(kept) == 1 and "," not in line["after"]:
+            return None  # without a comma it is no tuple any more
         new = f"{line['before']}{space[0] if space else ''}{', '.join(kept)}{line['after']}"
         return [*lines[:at], new, *lines[at + 1 :]] if kept else None
     name = _YAML_NAME.match(lines[at]) if path.lower().endswith((".yaml", ".yml")) else None
