@@ -136,6 +136,19 @@ async def test_a_schema_with_a_pattern_is_offered_and_with_a_wrong_one_is_not(
     assert any("misdated: it is not a JSON Schema" in warning for warning in found.warnings)
 
 
+async def test_tools_beyond_the_five_hundredth_are_told_of_and_can_be_chosen(
+    connect: Connect, tmp_path: Path
+) -> None:
+    """They were left out without a word, also where settings named one of them."""
+    found = await (await connect(raw_spec(tmp_path / "notes", "many"))).gather()
+    assert sum(tool.name.startswith("mcp__raw__") for tool in found.tools) <= 500
+    [said] = [warning for warning in found.warnings if "first 500 tools" in warning]
+    assert "mcp_servers.raw.allow" in said
+    chosen = await (await connect(raw_spec(tmp_path / "notes", "many", allow=("n599", "zulu")))).gather()
+    assert {tool.name for tool in chosen.tools} == {"mcp__raw__n599", "mcp__raw__zulu"}
+    assert chosen.warnings == ()
+
+
 @pytest.mark.parametrize("http", [False, True], ids=["line", "http"])
 async def test_half_of_a_character_costs_that_character_only(connect: Connect, http: bool) -> None:
     """A server that cuts text by UTF-16 units sends it; the answer was dropped and the call waited a minute."""

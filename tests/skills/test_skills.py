@@ -77,6 +77,15 @@ def test_a_skill_that_is_not_right_is_hidden_with_its_reason(tmp_path: Path, fro
     assert told in hidden.hidden
 
 
+def test_a_skill_beyond_the_thousandth_is_named_with_the_reason(tmp_path: Path) -> None:
+    for number in range(1_001):
+        write(tmp_path, f"s{number:04}")
+    library = own(tmp_path)
+    assert len(library.offered()) == 1_000
+    [left] = [skill for skill in library.all() if skill.hidden is not None]
+    assert left.name == "s1000" and left.hidden == "not read: a directory of skills has at most 1,000"
+
+
 def test_a_configured_bridge_shows_the_skill(tmp_path: Path) -> None:
     write(tmp_path, "music", "name: music\ndescription: D\nrequires_bridge: [spotify]")
     assert own(tmp_path, bridges=frozenset({"spotify"})).get("music") is not None

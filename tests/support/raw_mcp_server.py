@@ -4,7 +4,8 @@ Usage: raw_mcp_server.py NOTES [BEHAVIOUR…]. It appends what it sees to the fi
 line. Behaviours: `hang` (answers nothing), `hang-once` (the first process only), `flood` (fills stderr),
 `stubborn` (ignores the end of stdin and SIGTERM), `family` (has a grandchild in another session), `noise`
 (prints on stdout), `forgetful` (the first process ends at its first call), `hostile` (its schemas are traps), `patterns` (so are
-its regular expressions), `dated` (two harmless ones, the second wrong), `nosy` (asks without end in `wait`).
+its regular expressions), `dated` (two harmless ones, the second wrong), `nosy` (asks without end in `wait`), `many`
+(600 tools more).
 """
 
 import json
@@ -83,7 +84,7 @@ DATED = [
     tool("dated", {"type": "object", "properties": {"day": {"type": "string", "pattern": r"^\d{4}-\d\d$"}}}),
     tool("misdated", {"type": "object", "properties": {"day": {"type": "string", "pattern": "(("}}}),
 ]
-MORE = {"hostile": HOSTILE, "patterns": PATTERNS, "dated": DATED}
+MORE = {"hostile": HOSTILE, "patterns": PATTERNS, "dated": DATED, "many": [tool(f"n{n}") for n in range(600)]}
 
 
 class Raw:

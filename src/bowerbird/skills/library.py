@@ -103,7 +103,7 @@ class SkillLibrary(msgspec.Struct, frozen=True):
         return (self.workspace or Path("/")) / self.directory
 
     def _under(self, root: Path | None, *, bundled: bool) -> Iterator[Skill]:
-        skills = _shipped() if root == BUNDLED else (_load(path, bundled) for path in _directories(root))
+        skills = _shipped() if root == BUNDLED else _loaded(root, bundled)
         for skill in skills:
             if skill.hidden is None:
                 yield msgspec.structs.replace(
@@ -116,7 +116,17 @@ class SkillLibrary(msgspec.Struct, frozen=True):
 @cache
 def _shipped() -> tuple[Skill, ...]:
     """The bundled skills, read once: they change with the installation only."""
-    return tuple(_load(path, True) for path in _directories(BUNDLED))
+    return tuple(_loaded(BUNDLED, True))
+
+
+def _loaded(root: Path | None, bundled: bool) -> Iterator[Skill]:
+    for number, path in enumerate(_directories(root)):
+        yield _load(path, bundled) if number < MAX_SKILLS else _unread(path, bundled)
+
+
+def _unread(directory: Path, bundled: bool) -> Skill:
+    why = f"not read: a directory of skills has at most {MAX_SKILLS:,}"
+    return Skill(directory.name, "", directory, bundled=bundled, hidden=why)
 
 
 def _load(directory: Path, bundled: bool) -> Skill:
@@ -137,7 +147,7 @@ def _directories(root: Path | None) -> Iterable[Path]:
             names = sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
     except OSError:
         return []  # no such directory: bundled skills only
-    return [root / name for name in names[:MAX_SKILLS]]
+    return [root / name for name in names]
 
 
 def read_inside(directory: Path, path: str, limit: int) -> bytes:

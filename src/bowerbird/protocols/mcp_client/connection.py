@@ -134,18 +134,18 @@ class Connection:
         if not self._ready.is_set():
             raise ConnectionLost(self._failure, sent=False)
 
-    async def list_tools(self) -> list[Tool]:
-        """Return all tools of the server, at most 500."""
+    async def list_tools(self) -> tuple[list[Tool], bool]:
+        """Return the tools that settings let be offered, at most 500, and whether there are more."""
         tools: list[Tool] = []
         cursor: str | None = None
         for _ in range(_MAX_PAGES):
             page = await self._guarded(self._open_client.list_tools(cursor=cursor, cache_mode="refresh"))
-            tools += page.tools
+            tools += [tool for tool in page.tools if self.spec.offers(tool.name)]
             cursor = page.next_cursor
-            if cursor is None or len(tools) >= MAX_TOOLS:
+            if cursor is None or len(tools) > MAX_TOOLS:
                 break
         self._promised = {tool.name: tool.output_schema for tool in tools if tool.output_schema is not None}
-        return tools[:MAX_TOOLS]
+        return tools[:MAX_TOOLS], cursor is not None or len(tools) > MAX_TOOLS
 
     async def call(
         self, tool: str, arguments: dict[str, Any], caller: Caller, progress: ProgressFnT

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from bowerbird.core.errors import ToolDefinitionError
 from bowerbird.core.tasks import Tasks
 from bowerbird.protocols.mcp_client.child import Ring
-from bowerbird.protocols.mcp_client.connection import Connection, ConnectionLost, Hooks
+from bowerbird.protocols.mcp_client.connection import MAX_TOOLS, Connection, ConnectionLost, Hooks
 from bowerbird.protocols.mcp_client.patterns import pattern_problems
 from bowerbird.protocols.mcp_client.schemas import schema_problem
 from bowerbird.protocols.mcp_client.spec import ServerSpec
@@ -141,7 +141,7 @@ class Server:
         try:
             async with asyncio.timeout(self.spec.start_timeout_s):
                 await connection.ready()
-                await self._take(await connection.list_tools())
+                await self._take(*await connection.list_tools())
         except (TimeoutError, ConnectionLost, MCPError, ValidationError, RuntimeError) as error:
             self.failure = self.redact(self._why(error))
             self._background.spawn(connection.aclose())
@@ -196,21 +196,22 @@ class Server:
             self._stale = False
             try:
                 async with asyncio.timeout(self.spec.start_timeout_s):
-                    await self._take(await connection.list_tools())
+                    await self._take(*await connection.list_tools())
             except (TimeoutError, ConnectionLost, MCPError, ValidationError) as error:
                 _log.warning("MCP server %s: its tools cannot be listed: %s", self.spec.name, error)
                 return
 
-    async def _take(self, listed: list[ServerTool]) -> None:
+    async def _take(self, listed: list[ServerTool], is_cut: bool) -> None:
         tools: dict[str, Tool] = {}
         warnings: list[str] = []
+        if is_cut:
+            those, of = f"its first {MAX_TOOLS} tools", f"mcp_servers.{self.spec.name}.allow"
+            warnings.append(f"MCP server {self.spec.name}: only {those} are offered; choose others with {of}")
         absent: dict[str, str] = {}
         patterns = await self._patterns(listed)
         for each in sorted(listed, key=lambda tool: tool.name):
             await asyncio.sleep(0)  # five hundred large schemas: others have their turn between two
             name = mcp_name(self.spec.name, each.name)
-            if not self.spec.offers(each.name):
-                continue
             if self.spec.approval_of(each.name) == "deny":
                 absent[name] = f"denied by mcp_servers.{self.spec.name}.approval"
                 continue
