@@ -177,6 +177,14 @@ def test_other_elements_are_left_to_the_model(task: str, line: str):
     assert with_element(task, "a.py", [line]) is None
 
 
+def test_the_heading_that_is_misspelt_is_corrected_and_no_other():
+    """The first of the page was replaced, whichever was meant."""
+    lines = ["# The harbour", "", "## Tidse", "", "## Boats"]
+    task = "There's a typo in a heading of a.md, it should be Tides."
+    assert with_heading(task, "a.md", lines) == [*lines[:2], "## Tides", *lines[3:]]
+    assert with_heading("A heading of a.md should read Ropes.", "a.md", lines) is None
+
+
 def test_a_heading_is_worded_anew_in_its_place():
     page = "<html>\n<head>\n  <title>Ferry</title>\n</head>\n  <h1>Departures</h1>\n<h2>Today</h2>\n"
     files = ("Files:\nREADME.md\nweb/board.html\nweb/list.html",)

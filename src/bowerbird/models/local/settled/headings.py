@@ -6,6 +6,7 @@ texts, which a model rewrites (`rewrite.py`).
 
 import re
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 
 from bowerbird.models.local.task_words import forms_of, named_files, parts_of, words_of
 
@@ -18,6 +19,10 @@ _ASKED = re.compile(
 _NOT = re.compile(
     r"\b(?:add|append|insert|remove|delete|function|field|column|key|variable)\b", re.IGNORECASE
 )
+_ONE_OF = re.compile(
+    r"\b(?:an?|one|second|third|last|this|that) (?:heading|headline)\b|\btypo\b", re.IGNORECASE
+)
+_ALIKE = 0.75
 _PAGES = (".html", ".htm", ".md", ".markdown")
 _PLACES = {
     "heading": re.compile(
@@ -26,6 +31,8 @@ _PLACES = {
     "title": re.compile(r"^(?P<before>\s*<title>)(?P<text>[^<]+)(?P<after></title>\s*)$", re.IGNORECASE),
     "md": re.compile(r"^(?P<before>#{1,6} +)(?P<text>.+?)(?P<after>\s*)$"),
 }
+
+_Row = tuple[int, re.Match[str]]
 
 
 def page_of(task: str, files: Sequence[str]) -> str | None:
@@ -66,13 +73,26 @@ def with_heading(task: str, path: str, lines: Sequence[str]) -> list[str] | None
     form = _PLACES[what if path.lower().endswith((".html", ".htm")) else "md"]
     found = [(n, match) for n, line in enumerate(lines) if (match := form.match(line))]
     said = [row for row in found if row[1]["text"].strip().lower() in asked["of"].lower()]
-    first = [row for row in found if row[1]["before"].lstrip().lower().startswith(("<h1", "<title", "# "))]
-    chosen = said or first
-    if len(chosen) != 1 or (said and len(said) != 1):
+    chosen = said or _spelt_alike(found, asked["new"]) or _first(found, task)
+    if len(chosen) != 1:
         return None
     n, match = chosen[0]
     new = f"{match['before']}{asked['new'].strip()}{match['after']}"
     return [*lines[:n], new, *lines[n + 1 :]] if new != lines[n] else None
+
+
+def _spelt_alike(found: Sequence[_Row], new: str) -> list[_Row]:
+    """Return the headings that the new words correct."""
+    return [
+        row for row in found if SequenceMatcher(None, row[1]["text"].lower(), new.lower()).ratio() > _ALIKE
+    ]
+
+
+def _first(found: Sequence[_Row], task: str) -> list[_Row]:
+    """Return the heading of the whole page, where the task means that: not "a heading" of several."""
+    if len(found) > 1 and _ONE_OF.search(task):
+        return []
+    return [row for row in found if row[1]["before"].lstrip().lower().startswith(("<h1", "<title", "# "))]
 
 
 def _asked(task: str) -> re.Match[str] | None:
