@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 from support.local_talk import SPECS, asked, called
 
 from bowerbird.core.messages import Message
-from bowerbird.models.local.changing import NEEDS, Call, Choose, Say, next_move, other_file, reading_of
+from bowerbird.models.local.changing import (
+    MOST_CALLS,
+    NEEDS,
+    SCOUTED_LINES,
+    Call,
+    Choose,
+    Say,
+    next_move,
+    other_file,
+    reading_of,
+)
 from bowerbird.models.local.grammar import StepGrammar
 from bowerbird.models.local.guards import fault
 from bowerbird.models.local.rewrite import Rewrite, edit_of, narrowed, question
@@ -19,6 +29,7 @@ from bowerbird.models.local.sorting import sorted_by_words
 
 TASK = "Set the port to 9000."
 FILES = "Files:\nREADME.md\napp/server.py\nlong.txt\napp/client.py"
+MOVE = "Move the port to 9000."
 SERVER = 'HOST = "localhost"\nPORT = 8000\n\n\ndef run():\n    return HOST, PORT\n'
 LOOKED = called(
     "search_files",
@@ -46,10 +57,9 @@ def rewriting(text: str, *, task: str = TASK, path: str = "app/server.py") -> Re
 def test_it_searches_for_the_tasks_words_then_chooses_a_file_then_rewrites_it_then_says_what_it_did():
     first = move()
     assert isinstance(first, Call) and first.tool == "search_files" and "port" in first.input["pattern"]
-    assert move(*LOOKED) == Call("read_file", {"path": "app/server.py", "offset": 1, "limit": 150})
-    task = "Move the port to 9000."
-    wanted = move(*LOOKED, *READ, task=task)
-    assert isinstance(wanted, Rewrite) and wanted.whole and task in question(wanted)
+    assert move(*LOOKED) == Call("read_file", {"path": "app/server.py", "offset": 1, "limit": SCOUTED_LINES})
+    wanted = move(*LOOKED, *READ, task=MOVE)
+    assert isinstance(wanted, Rewrite) and wanted.whole and MOVE in question(wanted)
     edit = edit_of(wanted, SERVER.replace("8000", "9000").rstrip("\n").split("\n"))
     assert edit == {"path": "app/server.py", "old": "PORT = 8000", "new": "PORT = 9000"}
     end = move(*LOOKED, *READ, *called("edit_file", edit, "Edited."))
@@ -64,9 +74,9 @@ def found(**lines: str) -> tuple[Message, Message]:
 
 
 def test_which_of_several_files_is_asked_with_what_was_found_and_nothing_else():
-    choice = move(*found(server="port", client="port"))
+    choice = move(*found(server="port", client="port"), task=MOVE)
     assert isinstance(choice, Choose) and set(choice.paths) >= {"app/server.py", "README.md"}
-    assert choice.asked.startswith("Files:\n") and f"Task: {TASK}\nWhich line" in choice.asked
+    assert choice.asked.startswith("Files:\n") and f"Task: {MOVE}\nWhich line" in choice.asked
     assert "Lines:\napp/server.py:1: port\napp/client.py:1: port\n" in choice.asked
 
 
@@ -93,7 +103,9 @@ def test_a_test_that_fails_is_not_what_is_changed():
 
 
 def test_a_turn_that_finds_nothing_to_change_ends_and_says_so():
-    looked = [m for n in range(8) for m in called("read_file", {"path": "no.py"}, f"no {n}", is_error=True)]
+    looked = [
+        m for n in range(MOST_CALLS) for m in called("read_file", {"path": "no.py"}, f"no {n}", is_error=True)
+    ]
     assert move(*looked) == Say("I changed nothing: I did not find what is to be changed.")
 
 
@@ -123,10 +135,12 @@ def test_the_second_try_is_at_the_part_that_is_named():
 
 def test_after_a_file_that_could_not_be_changed_another_is_asked_for_once():
     one = situation(*called("search_files", {"pattern": "port"}, "…", data={"matches": [
-        {"path": "/app/server.py", "line": 2, "text": "PORT = 8000"}]}), *READ)  # fmt: skip
+        {"path": "/app/server.py", "line": 2, "text": "PORT = 8000"}]}), *READ, task=MOVE)  # fmt: skip
     other = other_file(one, "app/server.py")
     assert other is not None and "app/server.py" not in other.paths and "PORT" not in other.asked
-    again = situation(*LOOKED, *READ, *called("read_file", {"path": "README.md", "offset": 1}, "x"))
+    again = situation(
+        *LOOKED, *READ, *called("read_file", {"path": "README.md", "offset": 1}, "x"), task=MOVE
+    )
     assert other_file(again, "README.md") is None
     assert other_file(situation(*READ), "app/server.py") is None, "the task named it"
 
@@ -183,6 +197,22 @@ def test_other_turns_go_the_common_way(task: str):
         ("Which ports must be open, and why.", False),
         ("I must know what the port is.", False),
         ("List the files that should be ignored.", False),
+        ("The test of the change we hand back is red. Make it green.", True),
+        ("The courier gives up after three attempts. Let it try five times.", True),
+        ("When I cook for more people it gives me less. It should be the other way round!", True),
+        ("Odile has left us, take her out of the hosts.", True),
+        ("leave the raisins out of the curry", True),
+        ("League prints a line whenever a team is added. I don't want that any more.", True),
+        ("The jazz moves to 22:00.", True),
+        ("We accept parcels up to 31.5 kg from now on", True),
+        ("Only use 3 onions for the soup", True),
+        ("level() becomes too large when the knob is turned too far. Don't let it.", True),
+        ("When is the shop open now", False),
+        ("What is the limit? It should be in the settings.", False),
+        ("Explain the limit. It should be short.", False),
+        ("Count the rows. The cancelled ones should not be counted.", False),
+        ("Sum the prices, leave the returns out.", False),
+        ("Read data.csv. Make it a short summary.", False),
     ],
 )
 def test_a_clause_may_ask_for_the_change(task: str, expected: bool):
@@ -198,7 +228,7 @@ def test_a_long_file_is_read_and_rewritten_around_what_was_found():
     )
     assert reading_of("long.txt", situation(*found)) == {"path": "long.txt", "offset": 345, "limit": 150}
     read = called("read_file", {"path": "long.txt"}, text, data={"content": text, "next_offset": None})
-    wanted = move(*found, *read)
+    wanted = move(*found, *read, task=MOVE)
     assert isinstance(wanted, Rewrite) and not wanted.whole
     assert "the port is 8000" in wanted.lines and len(wanted.lines) <= 40
     assert [*wanted.before, *wanted.lines, *wanted.after] == lines

@@ -9,6 +9,7 @@ import pytest
 
 from bowerbird.core.messages import ToolResultBlock, ToolUseBlock
 from bowerbird.models.local.changing import NEEDS, Call, Choose, next_move
+from bowerbird.models.local.rewrite import Rewrite
 from bowerbird.models.local.situation import Done, Situation
 
 SETS = Path(__file__).resolve().parents[2] / "benchmarks" / "embedded"
@@ -55,23 +56,41 @@ LEAST_PICKED = 0.8
 
 
 def picked(files: dict[str, str], task: str) -> str | None:
-    """Return the file that is read without asking; None where the model is asked, or none is read."""
-    now = Situation(task=task, files=tuple(sorted(files)), sorted=True)
-    move: Any = next_move(now, NEEDS)
-    if isinstance(move, Call) and move.tool == "search_files":
-        pattern = re.compile(move.input["pattern"], re.IGNORECASE)
-        rows = [
-            {"path": f"/{path}", "line": n, "text": line}
-            for path in now.files
-            for n, line in enumerate(files[path].strip("\n").split("\n"), 1)
-            if pattern.search(line)
-        ]
-        call = ToolUseBlock("call_1", "search_files", move.input)
-        found = Done(call, ToolResultBlock("call_1", "…", data={"matches": rows}))
-        move = next_move(Situation(task=task, files=now.files, sorted=True, calls=(found,)), NEEDS)
-    if isinstance(move, Choose):
-        assert move.likeliest in move.paths
-    return move.input["path"] if isinstance(move, Call) else None
+    """Return the file that is changed without asking; None where the model is asked, or none is found."""
+    calls: list[Done] = []
+    while True:
+        now = Situation(task=task, files=tuple(sorted(files)), sorted=True, calls=tuple(calls))
+        move: Any = next_move(now, NEEDS)
+        if isinstance(move, Choose):
+            assert move.likeliest in move.paths
+        if isinstance(move, Rewrite):
+            return move.path
+        if not isinstance(move, Call):
+            return None
+        if move.tool not in ("search_files", "read_file"):
+            return move.input["path"]
+        call = ToolUseBlock(f"call_{len(calls)}", move.tool, move.input)
+        calls.append(Done(call, ToolResultBlock(call.id, "…", data=result_of(move, files))))
+
+
+def result_of(move: Call, files: dict[str, str]) -> dict[str, Any]:
+    """Return what a search or a reading says for programs."""
+    if move.tool == "read_file":
+        begin = move.input["offset"] - 1
+        lines = files[move.input["path"]].strip("\n").split("\n")
+        end = begin + move.input.get("limit", 150)
+        return {
+            "content": "\n".join(lines[begin:end]),
+            "next_offset": end + 1 if end < len(lines) else None,
+        }
+    pattern = re.compile(move.input["pattern"], re.IGNORECASE)
+    rows = [
+        {"path": f"/{path}", "line": n, "text": line}
+        for path in sorted(files)
+        for n, line in enumerate(files[path].strip("\n").split("\n"), 1)
+        if pattern.search(line)
+    ]
+    return {"matches": rows}
 
 
 @pytest.mark.parametrize(("files", "task", "path"), CASES, ids=[task for _, task, _ in CASES])

@@ -20,15 +20,12 @@ from bowerbird.models.local.calls import (
     telling_words,
 )
 from bowerbird.models.local.grammar import Free, OneOf, Option, StepGrammar
-from bowerbird.models.local.guards import parse_fault
 from bowerbird.models.local.renaming import renaming_step
 from bowerbird.models.local.results import tell
 from bowerbird.models.local.rewrite import Rewrite, around, best_line, blocks, edit_of, trimmed
-from bowerbird.models.local.settled.elements import with_element
-from bowerbird.models.local.settled.headings import page_of, with_heading
-from bowerbird.models.local.settled.removals import without_line
-from bowerbird.models.local.settled.rows import with_row
-from bowerbird.models.local.settled.values import with_value
+from bowerbird.models.local.settled.headings import page_of
+from bowerbird.models.local.settled.lines import defines
+from bowerbird.models.local.settled.settle import may_be_settled, settled_file, settled_lines
 from bowerbird.models.local.situation import Done, Situation, shown_part
 from bowerbird.models.local.sorting import CHANGE_WORDS
 from bowerbird.models.local.task_words import (
@@ -37,6 +34,7 @@ from bowerbird.models.local.task_words import (
     forms_of,
     is_prose,
     named_files,
+    names_in,
     new_path,
     parts_of,
     style_sheet,
@@ -47,8 +45,10 @@ NEEDS = frozenset({"search_files", "read_file", "edit_file", "write_file"})
 WHOLE_LINES = 60
 TRIES = 3
 _MOST_WORDS = 8
-MOST_CALLS, MOST_CALLS_SUMMED = 8, 3
+MOST_CALLS, MOST_CALLS_SUMMED = 9, 3
 """Calls without a change after which none will come; the same once the turn was summed up."""
+
+MOST_SCOUTED, SCOUTED_LINES = 4, 600
 
 _SAID = 90
 _HITS = 12
@@ -128,9 +128,41 @@ def next_move(situation: Situation, offered: frozenset[str]) -> Move | None:
         return Call("read_file", {"path": path, "offset": 1}) if path else _search(task)
     if last.failed:
         return None
-    if last.call.name == "read_file" and not last.forgotten:
+    if last.call.name == "read_file" and not last.forgotten and not _scouted(situation):
         return _rewrite(situation, last)
-    return _file_to_read(situation) if last.call.name == "search_files" else None
+    return _scout(situation) if last.call.name in ("search_files", "read_file") else None
+
+
+def _reads(situation: Situation) -> list[Done]:
+    return [done for done in situation.calls if done.call.name == "read_file"]
+
+
+def _scouts(situation: Situation) -> list[str]:
+    """Return the files that a search found the most in, where one of them may leave nothing to choose."""
+    if not may_be_settled(situation.task) or not matches_of(situation):
+        return []
+    files = changed_files(situation.task, situation.files)
+    return list(dict.fromkeys(path for _, (path, _, _) in _found(situation) if path in files))[:MOST_SCOUTED]
+
+
+def _scouted(situation: Situation) -> bool:
+    """Whether the files were only looked through so far, and none was chosen."""
+    return len(_reads(situation)) <= len(_scouts(situation))
+
+
+def _scout(situation: Situation) -> Call | Choose | Rewrite | None:
+    """Return the next file to look through, the edit that one of them settles, else the reading of one."""
+    scouts, reads = _scouts(situation), _reads(situation)
+    parts = {done.path: shown_part(done) for done in reads if not done.failed and not done.forgotten}
+    whole = {path: part.lines for path, part in parts.items() if part.next_offset is None}
+    best = _clearly_best(situation, scouts)  # where it settles the task, the others are not looked at
+    some = {best: whole[best]} if best in whole else {}
+    meant = settled_file(situation.task, some if len(reads) < len(scouts) else whole)
+    if meant is not None:
+        return _rewrite(situation, next(done for done in reads if done.path == meant))
+    if len(reads) < len(scouts):
+        return Call("read_file", {"path": scouts[len(reads)], "offset": 1, "limit": SCOUTED_LINES})
+    return _file_to_read(situation)
 
 
 def _file_to_read(situation: Situation) -> Call | Choose:
@@ -149,9 +181,6 @@ def _clearly_best(situation: Situation, files: Sequence[str]) -> str | None:
         if path in files:
             best.setdefault(path, score)
     first, second = [*best, "", ""][:2]
-    sets = _with_place(situation, files)
-    if len(sets) == 1:
-        return sets[0]
     sheet = style_sheet(situation.task, files)
     if sheet is not None and best.get(first, 0) < _WEAK:
         return sheet
@@ -159,19 +188,11 @@ def _clearly_best(situation: Situation, files: Sequence[str]) -> str | None:
     return first if clear else None
 
 
-def _with_place(situation: Situation, files: Sequence[str]) -> list[str]:
-    """Return the files among whose found lines one sets, clearly, the value that the task sets."""
-    lines: dict[str, list[str]] = {}
-    for row in matches_of(situation):
-        lines.setdefault(path_of(row), []).append(str(row.get("text", "")).rstrip("\n"))
-    return [path for path, some in lines.items() if path in files and with_value(situation.task, some)]
-
-
 def other_file(situation: Situation, tried: str) -> Choose | None:
     """Return which file is asked for once a rewriting of `tried` failed; None where that is settled."""
-    read = [done for done in situation.calls if done.call.name == "read_file"]
     rest = tuple(path for path in situation.files if path != tried)
-    return _which(situation, rest) if len(read) == 1 and rest and matches_of(situation) else None
+    first = len(_reads(situation)) == len(_scouts(situation)) + 1
+    return _which(situation, rest) if first and rest and matches_of(situation) else None
 
 
 def _which(situation: Situation, files: tuple[str, ...]) -> Choose:
@@ -189,6 +210,7 @@ def _found(situation: Situation) -> list[tuple[int, tuple[str, int, str]]]:
     numbers = re.search(r"\d", situation.task) is not None
     added = _ADDED_TO.search(situation.task)
     target = [re.compile(forms_of(word)) for word in words_of(added["where"])] if added else []
+    names = names_in(situation.task)
     rows = [
         (path_of(row), row["line"], str(row.get("text", "")).strip()[:_SAID]) for row in matches_of(situation)
     ]
@@ -201,6 +223,8 @@ def _found(situation: Situation) -> list[tuple[int, tuple[str, int, str]]]:
         sets = numbers and _SETTING.match(text) is not None
         begun = _COLLECTION.match(row[2])
         if begun and any(word.search(parts_of(begun["name"].replace("_", " "))) for word in target):
+            held += _TARGET
+        if any(defines(row[2], name) for name in names):
             held += _TARGET
         return held + 2 * sets - 2 * (is_data(path) or is_prose(path))
 
@@ -268,25 +292,12 @@ def path_of(match: dict[str, Any]) -> str:
     return str(match.get("path", "")).lstrip("/")
 
 
-def settled_lines(known: Rewrite) -> list[str] | None:
-    """Return a file's lines changed as the task says, where its words leave nothing to choose; else None."""
-    task, path, lines = known.task, known.path, known.lines
-    new = (
-        with_row(task, path, lines)
-        or with_element(task, path, lines)
-        or with_heading(task, path, lines)
-        or without_line(task, lines)
-        or with_value(task, lines)
-    )
-    return new if new is not None and parse_fault(known, new) is None else None
-
-
 def _rewrite(situation: Situation, read: Done) -> Call | Rewrite | None:
     part = shown_part(read)
     lines = part.lines
     if part.next_offset is None and read.call.input.get("offset", 1) == 1:
         known = Rewrite(situation.task, read.path, (), lines, ())
-        new = settled_lines(known)
+        new = settled_lines(situation.task, read.path, lines)
         edit = edit_of(known, new) if new is not None else None
         if edit is not None:
             return Call("edit_file", edit)

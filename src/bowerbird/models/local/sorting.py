@@ -15,8 +15,23 @@ _PLAIN_CHANGES = frozenset(
     "add append bump change correct delete disable enable fix mend remove rename repair replace set "
     "update".split()
 )
-_POLITE = frozenset("please now then also just kindly".split())
-_STATED = re.compile(r"\b(?:should|must|shall|now|ought to|(?:is|are|has|have|needs?|wants?) to be)\b")
+_POLITE = frozenset("please now then also just kindly only".split())
+_STATED = re.compile(
+    r"\b(?:should|must|shall|now|from now on|ought to|(?:is|are|has|have|needs?|wants?) to be)\b|"
+    r"\b(?:moves?|rises?|falls?|drops?|goes (?:up|down)) to \S*\d"
+)
+# "When it is full it should stop" tells a case; "when is it full" asks.
+_A_CASE = re.compile(
+    r"^(?:when|whenever|where|if)\b(?! (?:is|are|was|were|does|do|did|can|will|would|has|have|should|must)\b)"
+)
+_SURE = re.compile(
+    r"\bfrom now on\b|\b(?:take|leave|throw|cut)\b[^.?!;:]{1,60}\bout\b|\bget rid of\b|"
+    r"\b(?:don['’]t|do not|no longer) (?:want|need) (?:it|that|this|them|those|to see)\b"
+)
+# What follows on a sentence that told what is wrong: "It gives up after three. Let it try five times."
+_THEN = re.compile(
+    r"^(?:please )?(?:(?:let|make) (?:it|them|that|this)|don['’]t let|never let|stop (?:it|that))\b"
+)
 # "Could you …?" asks for what follows it; "I would like …" may ask for either.
 _ASKED_OF = re.compile(
     r"^(?:please )?(?:(?:can|could|will|would) (?:you|(?P<we>we))|(?:i|we)(?: would|'d) like you to|"
@@ -37,6 +52,7 @@ _ANOTHER_VALUE = re.compile(
     r"\d.*\b(?:instead of|rather than|not(?: just| only)?)(?: \w+)? \d|\bfrom now on\b"
 )
 _PART_END = re.compile(r"(?<=[.!?,;:])\s+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _PERSON = re.compile(r"\b(?:i|me|you|we|us)\b")
 _NOT_STATED = re.compile(
     r"^(?:how|what|when|where|which|who|why|is|are|does|do|can|count|describe|explain|find|list|look|name|run|"
@@ -80,8 +96,9 @@ def sorted_by_words(task: str) -> bool | None:
         return False
     if _ANOTHER_VALUE.search(plain) and not _NOT_STATED.search(plain):
         return True
-    if _WISHED.match(plain) or (_STATED.search(plain) and not _NOT_STATED.search(_PERSON.sub("", plain))):
-        return None if _PERSON.search(plain) else True
+    told = _told(plain)
+    if told:
+        return None if _PERSON.search(told) and not _SURE.search(told) else True
     clauses = [re.findall(r"[a-z]+", clause) for clause in _CLAUSE_END.split(plain)]
     begins = [next((word for word in words if word not in _POLITE), "") for words in clauses]
     if begins[0] in CHANGE_WORDS or any(word in _PLAIN_CHANGES for word in begins):
@@ -92,6 +109,26 @@ def sorted_by_words(task: str) -> bool | None:
         or _NOT_STATED.search(plain.removeprefix("run"))
     )
     return False if asked or len(plain.split()) < _FEWEST_WORDS else None
+
+
+def _told(plain: str) -> str:
+    """Return what a task tells of how things are to be: all of it, the first sentence that does, or ""."""
+    if _WISHED.match(plain) or (_STATED.search(plain) and not _NOT_STATED.search(_PERSON.sub("", plain))):
+        return plain
+    sentences = _SENTENCE_END.split(plain)
+    if any(sentence.endswith("?") or _asks(sentence) for sentence in sentences):
+        return ""
+    for sentence in sentences[1:]:
+        if _THEN.search(sentence) or _STATED.search(sentence):
+            return sentence
+    return next((sentence for sentence in sentences if _SURE.search(sentence)), "")
+
+
+def _asks(sentence: str) -> bool:
+    """Whether a sentence begins as a question or as an order to say something does."""
+    if _A_CASE.match(sentence):
+        return False
+    return next((word for word in re.findall(r"[a-z]+", sentence) if word not in _POLITE), "") in _ANSWERED
 
 
 def _of_somebody(what: str, changes: frozenset[str]) -> bool | None:

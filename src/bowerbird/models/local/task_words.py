@@ -37,8 +37,13 @@ def words_of(task: str) -> list[str]:
 
 
 def names_in(task: str) -> list[str]:
-    """Return the names of code in a task, told by their form."""
-    return re.findall(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*)\b", task)
+    """Return the names of code in a task, told by their form.
+
+    Example:
+        >>> names_in("last_n, maxItems and total() are wrong.")
+        ['last_n', 'maxItems', 'total']
+    """
+    return re.findall(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*|\w+(?=\(\)))\b", task)
 
 
 def named_files(task: str, files: Sequence[str]) -> list[str]:

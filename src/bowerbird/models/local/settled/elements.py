@@ -28,6 +28,11 @@ _LINE = re.compile(
     rf"(?:=|:)\s*[^\[({{\"']*(?P<open>[\[({{]))"
     rf"(?P<items>\s*{_ITEM}(?:\s*,\s*{_ITEM})*)(?P<after>\s*,?\s*(?P<close>[\])}}])[\s,;)]*)$"
 )
+_OPENS = re.compile(
+    r"^\s*(?:[a-z]+ )*[\"']?(?P<name>[A-Za-z_][\w.-]*)[\"']?[^=:\[({]*(?:[=:][^\[({\"']*)?"
+    r"(?P<open>[\[({])\s*$"
+)
+_OWN_LINE = re.compile(r"^(?P<depth>\s+)(?P<item>\"[^\"\\]*\"|'[^'\\]*'|[A-Z]\w*)(?P<comma>,?)\s*$")
 _YAML_NAME = re.compile(r"^(?P<depth>\s*)(?P<name>[A-Za-z_][\w-]*):\s*$")
 _YAML_ITEM = re.compile(r"^(?P<depth>\s*)- (?P<quote>[\"']?)(?P<text>[\w.#+-][\w .#+-]*)(?P=quote)\s*$")
 
@@ -39,7 +44,7 @@ def with_element(task: str, path: str, lines: Sequence[str]) -> list[str] | None
         >>> with_element("Add plum to the fruits.", "a.py", ["FRUITS = ['fig']"])
         ["FRUITS = ['fig', 'plum']"]
     """
-    asked = None if len(task) > 200 or _NOT.search(task) else _ASKED.match(task.strip())
+    asked = element_asked_for(task)
     if asked is None:
         return None
     words, what = words_of(asked["where"]), asked["what"]
@@ -49,6 +54,11 @@ def with_element(task: str, path: str, lines: Sequence[str]) -> list[str] | None
         new for n in range(len(lines)) if (new := _changed(lines, n, words, what, bool(asked["add"]), path))
     ]
     return found[0] if len(found) == 1 else None
+
+
+def element_asked_for(task: str) -> re.Match[str] | None:
+    """Return what is to be put into a list or taken out of it, `what` and `where`; None for other tasks."""
+    return None if len(task) > 200 or _NOT.search(task) else _ASKED.match(task.strip())
 
 
 def _changed(
@@ -67,6 +77,9 @@ def _changed(
             return None  # without a comma it is no tuple any more
         new = f"{line['before']}{space[0] if space else ''}{', '.join(kept)}{line['after']}"
         return [*lines[:at], new, *lines[at + 1 :]] if kept else None
+    opens = _OPENS.match(lines[at])
+    if opens is not None and _is_meant(opens["name"], words):
+        return _in_lines(lines, at, what, adds)
     name = _YAML_NAME.match(lines[at]) if path.lower().endswith((".yaml", ".yml")) else None
     if name is None or not _is_meant(name["name"], words):
         return None
@@ -88,6 +101,32 @@ def _in_block(lines: Sequence[str], at: int, what: str, adds: bool) -> list[str]
         return [*lines[: held[0]], *lines[held[0] + 1 :]]
     last = items[-1]
     return [*lines[:end], f"{last['depth']}- {last['quote']}{what}{last['quote']}", *lines[end:]]
+
+
+def _in_lines(lines: Sequence[str], at: int, what: str, adds: bool) -> list[str] | None:
+    """Return lines with an element in or out of a list that has a line for each, as an `enum` has."""
+    end = at + 1
+    items: list[re.Match[str]] = []
+    while end < len(lines) and (item := _OWN_LINE.match(lines[end])) is not None:
+        items.append(item)
+        end += 1
+    closes = end < len(lines) and re.match(r"\s*[\])}]", lines[end]) is not None
+    names = [item["item"].strip("\"'").lower() for item in items]
+    form = {item["item"][0] if item["item"][0] in "\"'" else "" for item in items}
+    if not closes or len(form) != 1 or len(items) < 2 or adds == (what.lower() in names):
+        return None
+    quote, last = form.pop(), items[-1]
+    if not adds:
+        gone = at + 1 + names.index(what.lower())
+        kept = [*lines[:gone], *lines[gone + 1 :]]
+        if gone == end - 1 and not last["comma"]:
+            kept[gone - 1] = kept[gone - 1].rstrip().removesuffix(",")
+        return kept
+    if not quote and re.fullmatch(r"[A-Z]\w*", what) is None:
+        return None
+    new = f"{last['depth']}{quote}{what}{quote}{last['comma']}"
+    before = lines[end - 1] if last["comma"] else f"{lines[end - 1].rstrip()},"
+    return [*lines[: end - 1], before, new, *lines[end:]]
 
 
 def _is_meant(name: str, words: Sequence[str]) -> bool:

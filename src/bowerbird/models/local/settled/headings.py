@@ -42,7 +42,7 @@ def page_of(task: str, files: Sequence[str]) -> str | None:
         >>> page_of("Change the heading of the board to Boats.", ("web/board.html", "README.md"))
         'web/board.html'
     """
-    if _asked(task) is None:
+    if heading_asked_for(task) is None:
         return None
     named = [path for path in named_files(task, files) if path.lower().endswith(_PAGES)]
     pages = [path for path in files if path.lower().endswith(_PAGES)]
@@ -66,7 +66,7 @@ def with_heading(task: str, path: str, lines: Sequence[str]) -> list[str] | None
         >>> with_heading("Change the heading to Boats.", "a.html", ["<h1>Old</h1>"])
         ['<h1>Boats</h1>']
     """
-    asked = _asked(task)
+    asked = heading_asked_for(task)
     if asked is None or not path.lower().endswith(_PAGES):
         return None
     what = "title" if asked["what"].lower() == "title" else "heading"
@@ -95,5 +95,6 @@ def _first(found: Sequence[_Row], task: str) -> list[_Row]:
     return [row for row in found if row[1]["before"].lstrip().lower().startswith(("<h1", "<title", "# "))]
 
 
-def _asked(task: str) -> re.Match[str] | None:
+def heading_asked_for(task: str) -> re.Match[str] | None:
+    """Return what a task words anew, and how; None for other tasks."""
     return None if len(task) > 400 or _NOT.search(task) else _ASKED.search(task.strip())

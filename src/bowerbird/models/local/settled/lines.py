@@ -107,9 +107,7 @@ def line_asked_for(task: str, rows: Iterable[Line], files: Sequence[str]) -> Lin
         held += sum(_EXACT for token in dict.fromkeys(tokens) if len(token) > 2 and _is_in(token, line.text))
         plain = f"{line.text.lower()} {parts_of(line.text)}"
         held += sum(_FORM for form in forms if form.search(plain))
-        return held + _DEFINED * (
-            held > 0 and defined and any(_defines(line.text, token) for token in tokens)
-        )
+        return held + _DEFINED * (held > 0 and defined and any(defines(line.text, token) for token in tokens))
 
     scored = [(score(line), line) for line in rows]
     best = max((held for held, _ in scored), default=0)
@@ -129,7 +127,7 @@ def definition_asked_for(task: str, rows: Iterable[Line]) -> tuple[str, Line] | 
     if asked is None:
         return None
     name = asked["is"] or asked["does"] or asked["the"]
-    found = [line for line in rows if _defines(line.text, name)]
+    found = [line for line in rows if defines(line.text, name)]
     return (name, found[0]) if len(found) == 1 else None
 
 
@@ -137,7 +135,7 @@ def _is_in(token: str, text: str) -> bool:
     return re.search(rf"(?<![\w$]){re.escape(token)}(?![\w$])", text) is not None
 
 
-def _defines(text: str, token: str) -> bool:
+def defines(text: str, token: str) -> bool:
     """Whether a line gives a name its value or its body, in any of the usual languages."""
     name = re.escape(token)
     valued = (

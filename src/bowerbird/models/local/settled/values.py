@@ -17,13 +17,19 @@ _OTHER_WORK = re.compile(
     r"unless|if|otherwise|twice|double|heading|title)\b",
     re.IGNORECASE,
 )
-_NUMBER = r"\d+(?:[.:]\d+)*"
+_NUMBER = r"(?:\d{1,3}(?:_\d{3})+(?!\d)|\d+(?:[.:]\d+)*)"
 _UNIT_NUMBER = re.compile(
-    rf"(?<![\w.:/#-])({_NUMBER})(?:px|em|rem|ms|s|%|kb|mb|gb)?(?![\w:/]|\.\d|-\w)", re.IGNORECASE
+    rf"(?<![\w.:/#-])(\d{{1,3}}(?:,\d{{3}})+|{_NUMBER})"
+    r"(?:px|em|rem|ms|s|min|h|%|kb|mb|gb|kg|g|km|cm|mm|m|l)?(?![\w:/]|\.\d|-\w)",
+    re.IGNORECASE,
 )
+_COUNTS: Sequence[str] = "two three four five six seven eight nine ten eleven twelve".split()
+_COUNT_WORD = re.compile(rf"(?<![\w-])(?:{'|'.join(_COUNTS)})(?![\w-])", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"(?<=[.!;])\s+")
 _OLD = re.compile(
     r"\b(?:instead of|rather than|not(?: just| only)?|from|no longer|was|were)(?: every| the)? *$", re.I
 )
+_ON = re.compile(r"(?: \w+)? (?:on|up|upwards)\b", re.IGNORECASE)
 _WORD_SET = re.compile(
     r"\b(?:set|change|switch|turn|update|bump)\b.*\bto [`\"']?([A-Za-z#][\w#+-]*)[`\"']?[.!]?$"
     r"|\bmake\b.*\s[`\"']?([A-Za-z#][\w#+-]*)[`\"']?[.!]?$",
@@ -48,10 +54,16 @@ _WORD_LINE = re.compile(
     rf"(?P<value>[A-Za-z#][\w#+-]*)(?P<rest>(?P=quote)\s*[,;]?{_COMMENT})$"
 )
 _STATEMENT = re.compile(r"^\s*(?:if|elif|else|for|while|return|case|assert|def|import|from|print)\b")
-_UNITS = (
-    "second", "minute", "hour", "day", "week", "month", "year", "cent", "euro", "dollar", "percent", "byte",
-    "metre", "meter", "kilo", "gram", "pixel",
-)  # fmt: skip
+_UNIT_FORMS = {
+    "second": r"seconds?|secs?", "minute": r"minutes?|mins?", "hour": r"hours?|hrs?", "day": r"days?",
+    "week": r"weeks?", "month": r"months?", "year": r"years?", "cent": r"cents?", "euro": r"euros?|eur",
+    "dollar": r"dollars?|usd", "percent": r"percent|%", "byte": r"bytes?", "metre": r"met(?:re|er)s?",
+    "kilometre": r"kilomet(?:re|er)s?|km", "kilo": r"kilos?|kilograms?|kg", "gram": r"grams?",
+    "millisecond": r"milliseconds?|millis|ms", "pixel": r"pixels?|px", "litre": r"lit(?:re|er)s?",
+}  # fmt: skip
+_UNIT_WORDS = {
+    unit: re.compile(rf"(?<![a-z])(?:{forms})(?![a-z])", re.IGNORECASE) for unit, forms in _UNIT_FORMS.items()
+}
 _COMMON = frozenset(
     "a already also an and are as at be become been by can change could days for from get give go has "
     "have in instead is it its just let make may more must need not now of only or our per please raise "
@@ -65,7 +77,8 @@ _SILENT = frozenset(
 _AT_MOST = re.compile(
     r"\b(?:at most|most|maxim\w+|up to|max|no more than|limit\w*|allow\w*|retry|tries)\b", re.IGNORECASE
 )
-_KEY, _UNIT, _PLACE, _SPELT, _UNHELD, _WAS = 2.0, 1.0, 1.0, 4.0, 0.5, 1.5
+_MOSTS = frozenset({"max", "maximum", "limit", "most"})
+_KEY, _UNIT, _PLACE, _SPELT, _UNHELD, _WAS, _MOST = 2.0, 1.0, 1.0, 4.0, 0.5, 1.5, 1.0
 _ENOUGH, _CLEARLY = 2.0, 0.5
 _FARTHEST = 20.0
 _MOST_TASK = 400
@@ -80,9 +93,9 @@ class Wanted:
     switched: bool = False
 
     def instead_of(self, value: str) -> str:
-        """Return what stands instead of a value: a switch is set in the words that it has."""
+        """Return what stands instead of a value: a switch in the words that it has, 6000 as 6_000."""
         if not self.switched:
-            return self.new
+            return f"{int(self.new):_}" if "_" in value and self.new.isdigit() else self.new
         return next((pair[self.new == "on"] for pair in _SWITCHES if value in pair), "")
 
     @property
@@ -112,9 +125,17 @@ def wanted_value(task: str) -> Wanted | None:
     """
     if len(task) > _MOST_TASK or _OTHER_WORK.search(task):
         return None
+    if not re.search(r"\d", task):
+        task = _COUNT_WORD.sub(lambda word: str(_COUNTS.index(word[0].lower()) + 2), task)
     found = list(_UNIT_NUMBER.finditer(task))
-    old = [m[1] for m in found if _OLD.search(task[: m.start()])]
-    new = [m[1] for m in found if m[1] not in old]
+    old = [_plain(m[1]) for m in found if _OLD.search(task[: m.start()]) and not _ON.match(task, m.end())]
+    new = [_plain(m[1]) for m in found if _plain(m[1]) not in old]
+    if (
+        not old
+        and len(found) == len(set(new)) == 2
+        and _SENTENCE_END.search(task, found[0].end(), found[1].start())
+    ):
+        old, new = new[:1], new[1:]  # "It gives up after 3 tries. Let it try 5 times."
     if len(set(new)) == 1 and len(set(old)) <= 1:
         return Wanted(new[0], old[0] if old else "")
     if found or re.search(r"\d", task):
@@ -125,6 +146,10 @@ def wanted_value(task: str) -> Wanted | None:
     return Wanted(word[1] or word[2]) if word else None
 
 
+def _plain(number: str) -> str:
+    return number.replace(",", "").replace("_", "")
+
+
 def with_value(task: str, lines: Sequence[str]) -> list[str] | None:
     """Return a file's lines with the value that a task sets; None where it is open which line is meant.
 
@@ -132,10 +157,16 @@ def with_value(task: str, lines: Sequence[str]) -> list[str] | None:
         >>> with_value("Set the port to 90.", ["HOST = 'a'", "PORT = 80  # of the server"])
         ["HOST = 'a'", 'PORT = 90  # of the server']
     """
+    found = value_set(task, lines)
+    return found[1] if found else None
+
+
+def value_set(task: str, lines: Sequence[str]) -> tuple[float, list[str]] | None:
+    """Return what `with_value` does, and how much of the task the line holds: files are compared by it."""
     wanted = wanted_value(task)
     if wanted is None:
         return None
-    words = _words(task, wanted)
+    words = telling(task, wanted)
     places = [place for place in _places(lines, wanted) if _fits(place, wanted, task)]
     scored = sorted(
         ((_score(place, words, task, wanted), place) for place in places), key=lambda p: p[0], reverse=True
@@ -150,14 +181,28 @@ def with_value(task: str, lines: Sequence[str]) -> list[str] | None:
         return None
     old = lines[best.line]
     new = old[: best.begin] + value + old[best.begin + len(best.value) :]
-    return [*lines[: best.line], new, *lines[best.line + 1 :]]
+    return scored[0][0], [*lines[: best.line], new, *lines[best.line + 1 :]]
 
 
-def _words(task: str, wanted: Wanted) -> list[str]:
+def telling(task: str, wanted: Wanted) -> list[str]:
+    """Return the words of a task that may tell where its value belongs, units by their own name."""
     found = re.findall(r"[a-z]{2,}", parts_of(task.replace("_", " ")))
     own = wanted.new.lower()
-    kept = [word for word in found if word not in _COMMON and word != own]
+    kept = [_unit_of(word) or word for word in found if word not in _COMMON and word != own]
     return list(dict.fromkeys(word[:-1] if len(word) > 3 and word.endswith("s") else word for word in kept))
+
+
+def is_unit(word: str) -> bool:
+    """Whether a word is a unit: "5 minutes" counts no things."""
+    return bool(_unit_of(word))
+
+
+def _unit_of(word: str) -> str:
+    return next((unit for unit, form in _UNIT_WORDS.items() if form.fullmatch(word)), "")
+
+
+def _units_in(text: str) -> set[str]:
+    return {unit for unit, form in _UNIT_WORDS.items() if form.search(text)}
 
 
 def _places(lines: Sequence[str], wanted: Wanted) -> Iterator[_Place]:
@@ -197,26 +242,27 @@ def _depth(line: str) -> int:
 
 def _fits(place: _Place, wanted: Wanted, task: str) -> bool:
     """Whether the new value may stand in a place: of its form, in its unit, not far from what it was."""
-    if wanted.old and place.value != wanted.old:
+    if wanted.old and _plain(place.value) != wanted.old:
         return False
     if not wanted.is_number:
         return bool(wanted.instead_of(place.value))
-    new, old = wanted.new, place.value
+    new, old = wanted.new, _plain(place.value)
     if new.count(":") != old.count(":") or (
         max(new.count("."), old.count(".")) > 1 and new.count(".") != old.count(".")
     ):
         return False
-    named = {
-        unit
-        for unit in _UNITS
-        if re.search(rf"\b{unit}s?\b|{'%' if unit == 'percent' else unit}(?=s\b)", task, re.I)
-    }
-    own = {unit for unit in _UNITS if _holds(unit, parts_of(place.key.replace("_", " ")))}
-    if named and own and not named & own:
+    named = _units_in(task)
+    if not units_fit(_key_words(place), task):
         return False
     far = (float(new) or 1) / (float(old) or 1) / _FARTHEST > 1 if _is_amount(new, old) else False
     near = (float(new) or 1) / (float(old) or 1) * _FARTHEST < 1 if _is_amount(new, old) else False
     return not (named and (far or near))
+
+
+def units_fit(key: str, task: str) -> bool:
+    """Whether what a name says of its unit agrees with the task; what is in cents per kilo is in cents."""
+    named, own = _units_in(task), _units_in(key.partition(" per ")[0])
+    return not named or not own or bool(named & own)
 
 
 def _is_amount(*values: str) -> bool:
@@ -224,19 +270,18 @@ def _is_amount(*values: str) -> bool:
 
 
 def _score(place: _Place, words: Sequence[str], task: str, wanted: Wanted) -> float:
-    key = parts_of(re.sub(r"[_.\-\"']", " ", _name(place.key)))
-    if place.port:  # ":8080"
-        key = "port"
-    held = [word for word in words if _holds(word, key)]
+    key = _key_words(place)
+    held = [word for word in words if holds_in(word, key)]
     if not held:
         return 0.0
+    most = any(part in _MOSTS for part in key.split()) and _AT_MOST.search(task) is not None
     unheld = [
         part
         for part in key.split()
-        if not any(_holds(word, part) for word in words)
+        if not any(holds_in(word, part) for word in words)
         and part not in _SILENT
-        and part.removesuffix("s") not in _UNITS
-        and not (part in ("max", "maximum", "limit") and _AT_MOST.search(task))
+        and not _unit_of(part)
+        and not (most and part in _MOSTS)
     ]
     around = f"{parts_of(place.around.replace('_', ' '))} {place.around.lower()}"
     near = [word for word in words if word not in held and _holds(word, around)]
@@ -244,12 +289,23 @@ def _score(place: _Place, words: Sequence[str], task: str, wanted: Wanted) -> fl
     telling = re.search(r"[a-z][A-Z]|[\w][_.-]\w", name) is not None
     spelt = telling and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", task) is not None
     return (
-        sum(_UNIT if word in _UNITS else _KEY for word in held)
+        sum(_UNIT if word in _UNIT_FORMS else _KEY for word in held)
+        + _MOST * most
         + _PLACE * len(near)
         - _UNHELD * len(unheld)
         + _SPELT * spelt
         + _WAS * bool(wanted.old)
     )
+
+
+def _key_words(place: _Place) -> str:
+    """Return the words of the name that a place sets, in lower case; ":8080" sets a port."""
+    return "port" if place.port else parts_of(re.sub(r"[_.\-\"']", " ", _name(place.key)))
+
+
+def holds_in(word: str, key: str) -> bool:
+    """Whether a name holds a word, or the unit that it stands for in any of its forms."""
+    return bool(_UNIT_WORDS[word].search(key)) if word in _UNIT_WORDS else _holds(word, key)
 
 
 def _holds(word: str, text: str) -> bool:
