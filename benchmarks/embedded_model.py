@@ -199,6 +199,7 @@ async def run(chosen: argparse.Namespace) -> list[Outcome]:
     try:
         for kind, most in (("edit", chosen.edits), ("question", chosen.questions)):
             wanted = jobs(kind, chosen.unseen)[chosen.skip : chosen.skip + most]
+            wanted = [job for job in wanted if not chosen.jobs or job.name in chosen.jobs]
             for n, job in enumerate(wanted):
                 for way in ("product", "recipe") if n % 2 else ("recipe", "product"):
                     if chosen.only in (None, way):
@@ -262,6 +263,7 @@ def main() -> None:
     parser.add_argument("--edits", type=int, default=28)
     parser.add_argument("--questions", type=int, default=60)
     parser.add_argument("--skip", type=int, default=0, help="jobs of each kind to leave out at the beginning")
+    parser.add_argument("--jobs", nargs="*", help='only those, as "01-shop e4"')
     parser.add_argument("--only", choices=("product", "recipe"))
     parser.add_argument("--threads", type=int)
     parser.add_argument("--beginnings", type=Path, help="a data directory that keeps evaluated beginnings")

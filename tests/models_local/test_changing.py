@@ -15,6 +15,7 @@ from bowerbird.models.local.changing import (
     NEEDS,
     SCOUTED_LINES,
     Call,
+    Calls,
     Choose,
     Say,
     next_move,
@@ -88,7 +89,14 @@ def test_a_file_is_not_asked_for_where_its_lines_hold_clearly_more_of_the_task(
     task: str, lines: dict[str, str], path: str
 ):
     picked = move(*found(**lines), task=task)
-    assert isinstance(picked, Call) and picked.input["path"] == path
+    assert isinstance(picked, Calls) and picked.calls[0].input["path"] == path, "the likeliest first"
+    text = lines["server"]
+    whole = [
+        called("read_file", {"path": at}, held, data={"content": held, "next_offset": None})
+        for at, held in (("app/client.py", lines["client"]), (path, text))
+    ]
+    edit = move(*found(**lines), *(m for pair in whole for m in pair), task=task)
+    assert isinstance(edit, Call) and (edit.tool, edit.input["old"]) == ("edit_file", text)
 
 
 def test_a_test_that_fails_is_not_what_is_changed():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.local_talk import SPECS, asked, found, read
 
-from bowerbird.models.local.changing import Call, next_move
+from bowerbird.models.local.changing import Call, Calls, next_move
 from bowerbird.models.local.rewrite import Rewrite
 from bowerbird.models.local.settled.elements import with_element
 from bowerbird.models.local.settled.headings import with_heading
@@ -226,7 +226,7 @@ def test_the_file_that_sets_the_value_is_read_and_the_list_that_is_added_to():
         ("Add Gull Rock to the list of harbours.", "timetable.py"),
     ):
         call = next_move(read_situation(asked(*found(*rows), task=task, system=system)), OFFERED)
-        assert isinstance(call, Call) and call.input["path"] == path
+        assert isinstance(call, Calls) and call.calls[0].input["path"] == path
     assert with_value("Listen on port 7070.", ['const address = ":6060"']) == ['const address = ":7070"']
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bowerbird.core.messages import ToolResultBlock, ToolUseBlock
-from bowerbird.models.local.changing import NEEDS, Call, Choose, next_move
+from bowerbird.models.local.changing import NEEDS, Call, Calls, Choose, next_move
 from bowerbird.models.local.rewrite import Rewrite
 from bowerbird.models.local.situation import Done, Situation
 
@@ -65,12 +65,13 @@ def picked(files: dict[str, str], task: str) -> str | None:
             assert move.likeliest in move.paths
         if isinstance(move, Rewrite):
             return move.path
-        if not isinstance(move, Call):
+        if not isinstance(move, Call | Calls):
             return None
-        if move.tool not in ("search_files", "read_file"):
-            return move.input["path"]
-        call = ToolUseBlock(f"call_{len(calls)}", move.tool, move.input)
-        calls.append(Done(call, ToolResultBlock(call.id, "…", data=result_of(move, files))))
+        for one in move.calls if isinstance(move, Calls) else (move,):
+            if one.tool not in ("search_files", "read_file"):
+                return one.input["path"]
+            call = ToolUseBlock(f"call_{len(calls)}", one.tool, one.input)
+            calls.append(Done(call, ToolResultBlock(call.id, "…", data=result_of(one, files))))
 
 
 def result_of(move: Call, files: dict[str, str]) -> dict[str, Any]:

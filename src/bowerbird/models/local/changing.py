@@ -45,7 +45,7 @@ NEEDS = frozenset({"search_files", "read_file", "edit_file", "write_file"})
 WHOLE_LINES = 60
 TRIES = 3
 _MOST_WORDS = 8
-MOST_CALLS, MOST_CALLS_SUMMED = 9, 3
+MOST_CALLS, MOST_CALLS_SUMMED = 10, 3
 """Calls without a change after which none will come; the same once the turn was summed up."""
 
 MOST_SCOUTED, SCOUTED_LINES = 4, 600
@@ -73,6 +73,13 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Calls:
+    """Several calls of one step."""
+
+    calls: tuple[Call, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Choose:
     """A file that the model chooses to be read and changed; `asked` is all that it is told.
 
@@ -91,7 +98,7 @@ class Say:
     text: str
 
 
-Move = Call | Choose | Say | Rewrite | StepGrammar
+Move = Call | Calls | Choose | Say | Rewrite | StepGrammar
 
 
 def next_move(situation: Situation, offered: frozenset[str]) -> Move | None:
@@ -113,7 +120,7 @@ def next_move(situation: Situation, offered: frozenset[str]) -> Move | None:
         return Say(renaming) if isinstance(renaming, str) else Call(*renaming)
     done = [d for d in situation.calls if d.call.name in ("edit_file", "write_file")]
     if done:
-        return _after(done[-1])
+        return Say(said_of(done[-1]))
     most = MOST_CALLS_SUMMED if situation.summed else MOST_CALLS
     if len(situation.calls) >= most and not situation.acted:
         return Say("I changed nothing: I did not find what is to be changed.")
@@ -128,41 +135,47 @@ def next_move(situation: Situation, offered: frozenset[str]) -> Move | None:
         return Call("read_file", {"path": path, "offset": 1}) if path else _search(task)
     if last.failed:
         return None
-    if last.call.name == "read_file" and not last.forgotten and not _scouted(situation):
-        return _rewrite(situation, last)
-    return _scout(situation) if last.call.name in ("search_files", "read_file") else None
+    if last.call.name == "read_file":
+        return _after_reading(situation, last)
+    return _after_search(situation) if last.call.name == "search_files" else None
 
 
-def _reads(situation: Situation) -> list[Done]:
-    return [done for done in situation.calls if done.call.name == "read_file"]
-
-
-def _scouts(situation: Situation) -> list[str]:
-    """Return the files that a search found the most in, where one of them may leave nothing to choose."""
-    if not may_be_settled(situation.task) or not matches_of(situation):
+def _scouts(situation: Situation) -> list[Call]:
+    """Return the reading of the files that a search found the most in, where one may settle the task."""
+    if not may_be_settled(situation.task):
         return []
     files = changed_files(situation.task, situation.files)
-    return list(dict.fromkeys(path for _, (path, _, _) in _found(situation) if path in files))[:MOST_SCOUTED]
+    paths = dict.fromkeys(path for _, (path, _, _) in _found(situation) if path in files)
+    return [
+        Call("read_file", {"path": path, "offset": 1, "limit": SCOUTED_LINES})
+        for path in list(paths)[:MOST_SCOUTED]
+    ]
 
 
-def _scouted(situation: Situation) -> bool:
-    """Whether the files were only looked through so far, and none was chosen."""
-    return len(_reads(situation)) <= len(_scouts(situation))
+def _after_search(situation: Situation) -> Call | Calls | Choose:
+    """Return what is read: the likeliest files at once, or the one that is meant if those settled nothing."""
+    scouts = _scouts(situation) if len(_searches(situation)) == 1 else []
+    if not scouts:
+        return _file_to_read(situation)
+    return Calls(tuple(scouts)) if len(scouts) > 1 else scouts[0]
 
 
-def _scout(situation: Situation) -> Call | Choose | Rewrite | None:
-    """Return the next file to look through, the edit that one of them settles, else the reading of one."""
-    scouts, reads = _scouts(situation), _reads(situation)
-    parts = {done.path: shown_part(done) for done in reads if not done.failed and not done.forgotten}
+def _after_reading(situation: Situation, last: Done) -> Call | Rewrite | None:
+    """Return the edit or rewriting of a file; the search again where the likeliest files settled nothing."""
+    searches = _searches(situation)
+    if len(searches) != 1 or not may_be_settled(situation.task):
+        return None if last.forgotten else _rewrite(situation, last)
+    reads = [done for done in situation.calls if done.call.name == "read_file" and not done.failed]
+    parts = {done.path: shown_part(done) for done in reads if not done.forgotten}
     whole = {path: part.lines for path, part in parts.items() if part.next_offset is None}
-    best = _clearly_best(situation, scouts)  # where it settles the task, the others are not looked at
-    some = {best: whole[best]} if best in whole else {}
-    meant = settled_file(situation.task, some if len(reads) < len(scouts) else whole)
+    meant = settled_file(situation.task, whole)
     if meant is not None:
         return _rewrite(situation, next(done for done in reads if done.path == meant))
-    if len(reads) < len(scouts):
-        return Call("read_file", {"path": scouts[len(reads)], "offset": 1, "limit": SCOUTED_LINES})
-    return _file_to_read(situation)
+    return Call("search_files", searches[0].call.input)  # what it found is no longer in sight
+
+
+def _searches(situation: Situation) -> list[Done]:
+    return [done for done in situation.calls if done.call.name == "search_files"]
 
 
 def _file_to_read(situation: Situation) -> Call | Choose:
@@ -191,7 +204,8 @@ def _clearly_best(situation: Situation, files: Sequence[str]) -> str | None:
 def other_file(situation: Situation, tried: str) -> Choose | None:
     """Return which file is asked for once a rewriting of `tried` failed; None where that is settled."""
     rest = tuple(path for path in situation.files if path != tried)
-    first = len(_reads(situation)) == len(_scouts(situation)) + 1
+    at = max((n for n, done in enumerate(situation.calls) if done.call.name == "search_files"), default=-1)
+    first = sum(done.call.name == "read_file" for done in situation.calls[at + 1 :]) == 1
     return _which(situation, rest) if first and rest and matches_of(situation) else None
 
 
@@ -238,19 +252,19 @@ def reading_of(path: str, situation: Situation) -> dict[str, Any]:
     return {"path": path, "offset": first, "limit": READ_LINES}
 
 
-def _after(done: Done) -> Say:
+def said_of(done: Done) -> str:
     """Return what is said of a change: made from what was written, so it claims nothing else."""
     path, given = done.path, done.call.input
     if done.failed:
         said = done.text.strip().partition("\n")[0] or "the tool failed"
-        return Say(f"I could not change {path}: {said}")
+        return f"I could not change {path}: {said}"
     if done.call.name == "write_file":
         count = len(str(given.get("content", "")).splitlines())
-        return Say(f"I wrote {path}, {count} line{'' if count == 1 else 's'}.")
+        return f"I wrote {path}, {count} line{'' if count == 1 else 's'}."
     old, new = str(given.get("old", "")).split("\n"), str(given.get("new", "")).split("\n")
     said = [_told(old[a:b], new[c:d]) for a, b, c, d in blocks(old, new)]
     rest = f", and changed {len(said) - 3} more places" if len(said) > 3 else ""
-    return Say(f"In {path} I {'; '.join(said[:3])}{rest}.")
+    return f"In {path} I {'; '.join(said[:3])}{rest}."
 
 
 def _told(old: Sequence[str], new: Sequence[str]) -> str:

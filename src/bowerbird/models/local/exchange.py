@@ -31,22 +31,26 @@ from bowerbird.core.requests import (
 )
 from bowerbird.core.usage import Usage
 from bowerbird.models.local.calls import FOLLOWED_BY, FollowUp, call_input, follow_up, indent_of
-from bowerbird.models.local.changing import TRIES, Call, Choose, Say, next_move, other_file, reading_of
+from bowerbird.models.local.changing import TRIES, Call, Calls, Choose, Say, next_move, other_file, reading_of
 from bowerbird.models.local.choices import FINAL, editable, next_steps
 from bowerbird.models.local.commands import command_move
 from bowerbird.models.local.engine import Engine
+from bowerbird.models.local.faults.checking import checking_move, without_test_runs
+from bowerbird.models.local.faults.mending import NOTE_CHARS, mend_question, mended_part
 from bowerbird.models.local.generation import Counts, Generation
 from bowerbird.models.local.grammar import (
     SEEN,
     StepGrammar,
     as_step,
     fence_grammar,
+    noted_fence_grammar,
     read_fence,
+    read_noted_fence,
     schema_grammar,
 )
 from bowerbird.models.local.guards import doubt, fault, repaired
 from bowerbird.models.local.looking import first_look
-from bowerbird.models.local.prompt import ChatTurn, asking, chat, openings_of, rewriting
+from bowerbird.models.local.prompt import ChatTurn, asking, chat, mending, openings_of, rewriting
 from bowerbird.models.local.rewrite import Rewrite, edit_of, narrowed, question
 from bowerbird.models.local.settled.cases import ASKED, BEGIN, MOST_TOKENS, OPENING, Case
 from bowerbird.models.local.situation import Situation, read_situation
@@ -54,7 +58,7 @@ from bowerbird.models.local.sorting import KINDS, sorted_by_words, sorting_quest
 from bowerbird.models.local.step_text import StepText
 
 CHOICE_TOKENS = 300
-NOTE_CHARS = 100
+_SEEN_CHARS = 100
 MOST_SORTED = 100
 UNMADE = "\n\nNo file was changed."
 STEP_TOKENS = 1_600
@@ -122,8 +126,12 @@ class Exchange:
 
     async def _step(self) -> AsyncGenerator[ModelEvent, None]:
         situation = await self._situation()
-        move = await self._move(situation) if self.request.tool_choice == "auto" else None
-        if isinstance(move, Call | Say):
+        move = None
+        if self.request.tool_choice == "auto":
+            checking = checking_move(situation, frozenset(self._names()))
+            situation = situation if checking else without_test_runs(situation)
+            move = await self._move(situation, checking)
+        if isinstance(move, Call | Calls | Say):
             async for event in self._made(move):
                 yield event
             return
@@ -156,13 +164,20 @@ class Exchange:
             grammar = self._without(grammar, step["tool"])
         if said.note:
             yield ThinkingDelta(said.note)
-        async for event in self._called(call, noted):
+        async for event in self._called(call, noted=noted):
             yield event
 
-    async def _move(self, situation: Situation) -> Call | Say | StepGrammar | None:
+    async def _move(
+        self, situation: Situation, checking: Call | Say | Rewrite | None
+    ) -> Call | Calls | Say | StepGrammar | None:
         """Return what comes next where that is settled; None where the model chooses any step."""
         names = frozenset(self._names())
-        move = command_move(situation, names) or next_move(situation, names) or first_look(situation, names)
+        move = (
+            checking
+            or command_move(situation, names)
+            or next_move(situation, names)
+            or first_look(situation, names)
+        )
         if isinstance(move, Rewrite):
             made = await self._rewritten(move)
             move = (isinstance(made, Say) and other_file(situation, move.path)) or made
@@ -215,7 +230,7 @@ class Exchange:
             noted: it says first what it saw: deciding after that, a small model decides better.
         """
         said, chosen = _Pass(), {"type": "string", "enum": list(values)}
-        note = {SEEN: {"type": "string", "maxLength": NOTE_CHARS}} if noted else {}
+        note = {SEEN: {"type": "string", "maxLength": _SEEN_CHARS}} if noted else {}
         fields = {**note, "choice": chosen}
         grammar = schema_grammar({"type": "object", "properties": fields, "required": list(fields)})
         turns = (ChatTurn("user", asked),)
@@ -227,29 +242,36 @@ class Exchange:
             return otherwise
 
     async def _called(
-        self, call: ToolUseBlock, noted: tuple[Block, ...] = ()
+        self, *calls: ToolUseBlock, noted: tuple[Block, ...] = ()
     ) -> AsyncGenerator[ModelEvent, None]:
-        yield ToolCallStart(call.id, call.name)
-        yield ToolCallDelta(call.id, json.dumps(call.input, ensure_ascii=False))
-        yield self._end((*noted, call), "tool_use")
+        for call in calls:
+            yield ToolCallStart(call.id, call.name)
+            yield ToolCallDelta(call.id, json.dumps(call.input, ensure_ascii=False))
+        yield self._end((*noted, *calls), "tool_use")
 
-    async def _made(self, move: Call | Say) -> AsyncGenerator[ModelEvent, None]:
+    async def _made(self, move: Call | Calls | Say) -> AsyncGenerator[ModelEvent, None]:
         if isinstance(move, Say):
             yield TextDelta(move.text)
             yield self._end((TextBlock(move.text),), "end_turn")
             return
-        async for event in self._called(ToolUseBlock(new_id("call"), move.tool, move.input)):
+        made = move.calls if isinstance(move, Calls) else (move,)
+        async for event in self._called(*(ToolUseBlock(new_id("call"), one.tool, one.input) for one in made)):
             yield event
 
     async def _rewritten(self, wanted: Rewrite) -> Call | Say:
         """Have lines rewritten until the result may stand; the first try at the request's temperature."""
-        why, whole, part = "", wanted, narrowed(wanted)
+        why, whole, part, mend = "", wanted, narrowed(wanted), mended_part(wanted)
         own = self.request.temperature or 0.0
         doubtful: Call | None = None
         for attempt in range(TRIES):
-            # The second try is at the part that matters alone: what went wrong was mostly done elsewhere.
-            wanted = part if attempt == 1 and part is not None else whole
-            new = await self._lines(wanted, max(own, 0.7) if attempt and wanted is whole else own, attempt)
+            seed = whole.tried * TRIES + attempt
+            if mend is not None and attempt < TRIES - 1:
+                wanted = mend
+                new = await self._mended(mend, max(own, 0.7) if seed else own, seed)
+            else:
+                # The second try is at the part that matters alone: what went wrong was mostly done elsewhere.
+                wanted = part if attempt == 1 and part is not None else whole
+                new = await self._lines(wanted, max(own, 0.7) if seed and wanted is whole else own, seed)
             why = fault(wanted, new) if new is not None else "it did not end"
             edit = edit_of(wanted, new) if new is not None and why is None else None
             if new is not None and edit is not None:
@@ -259,6 +281,16 @@ class Exchange:
                 doubtful = doubtful or made
             why = why or "its place is not unique"
         return doubtful or Say(f"I changed nothing. My rewriting of {wanted.path} cannot be right: {why}.")
+
+    async def _mended(self, part: Rewrite, heat: float, attempt: int) -> list[str] | None:
+        """Return the lines of a function without its fault, as the model writes them after a note."""
+        most = min(self._most_tokens(), sum(len(line) + 1 for line in part.lines) // 2 + 300)
+        written, turns = _Pass(), mending(mend_question(part))
+        grammar = noted_fence_grammar(part.fence, NOTE_CHARS)
+        async for _ in self._generate(turns, grammar, most, written, heat, attempt):
+            pass
+        body = read_noted_fence(written.text, part.fence)
+        return repaired(part, body.split("\n")) if body is not None else None
 
     async def _lines(self, wanted: Rewrite, heat: float, attempt: int) -> list[str] | None:
         """Return the lines as the model writes them, less what it did in passing; None if it did not end."""

@@ -179,6 +179,23 @@ def fence_grammar(opening: str, indent: str = "", unwanted: str = "") -> str:
     return HEADER + "\n".join([f"start: {begin} {body} {end}", *rules]) + "\n"
 
 
+def noted_fence_grammar(opening: str, most: int) -> str:
+    """Return a grammar for one line of at most `most` characters, then one fenced block and nothing after it.
+
+    Example:
+        >>> noted_fence_grammar("```", 200).splitlines()[2]
+        'NOTE: /(`[^`\\\\n]|[^`\\\\n])[^\\\\n]{4,200}/'
+    """
+    header, start, *rules = fence_grammar(opening).rstrip("\n").split("\n")
+    note = rf"NOTE: /(`[^`\n]|[^`\n])[^\n]{{4,{most}}}/"
+    return "\n".join((header, start.replace('start: "', 'start: NOTE "\\n', 1), note, *rules)) + "\n"
+
+
+def read_noted_fence(text: str, opening: str) -> str | None:
+    """Return what stands in the fenced block behind the first line, or None when it was not closed."""
+    return read_fence(text.partition("\n")[2], opening)
+
+
 def read_fence(text: str, opening: str) -> str | None:
     """Return what stands in the fenced block, or None when it was not closed."""
     begin, end = opening + "\n", "\n" + "`" * _backticks(opening)

@@ -127,6 +127,37 @@ _REWRITTEN = (
 )
 
 
+_MEND = (
+    "You mend one function of a project. You get what is wrong, perhaps its tests, and the code. "
+    "Say in one short sentence which line is wrong and why. "
+    "Then write the code anew in one fenced block; what is right stays as it is."
+)
+_MENDED = (
+    (
+        "Task: The test of mean fails, fix it.\nTests:\n"
+        "    assert mean([1, 3]) == 2\n    assert mean([]) == 0\n"
+        'Code of stats.py:\n```\ndef mean(values):\n    """Return the mean."""\n'
+        "    return sum(values) / len(values)\n```",
+        "`sum(values) / len(values)` divides by zero when there are no values.\n"
+        '```\ndef mean(values):\n    """Return the mean."""\n'
+        "    return sum(values) / len(values) if values else 0\n```",
+    ),
+    (
+        "Task: The wait between two tries gets shorter each time. It should get longer.\nCode of retry.js:\n"
+        "```\n// n counts from 1.\nfunction wait(n, seconds) {\n  return seconds / n;\n}\n```",
+        "`seconds / n` gets smaller with each try: it must be multiplied.\n"
+        "```\n// n counts from 1.\nfunction wait(n, seconds) {\n  return seconds * n;\n}\n```",
+    ),
+    (
+        "Task: volume() must never be above LOUDEST.\nCode of radio.c:\n```\nint volume(int turns)\n{\n"
+        "    if (turns < 0)\n        return 0;\n    return turns * 2;\n}\n```",
+        "`return turns * 2;` has no upper limit.\n```\nint volume(int turns)\n{\n    if (turns < 0)\n"
+        "        return 0;\n    if (turns * 2 > LOUDEST)\n        return LOUDEST;\n"
+        "    return turns * 2;\n}\n```",
+    ),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class ChatTurn:
     """One message of the engine's chat."""
@@ -193,17 +224,26 @@ def _of_any_host(block: str) -> str:
 
 def rewriting(question: str) -> tuple[ChatTurn, ...]:
     """Return the conversation that asks for changed lines (`changing.question`); it always begins alike."""
-    turns = [ChatTurn("system", _REWRITE)]
-    for asked, answer in _REWRITTEN:
+    return _shown(_REWRITE, _REWRITTEN, question)
+
+
+def mending(question: str) -> tuple[ChatTurn, ...]:
+    """Return the conversation that asks for a function without its fault; it always begins alike."""
+    return _shown(_MEND, _MENDED, question)
+
+
+def _shown(system: str, examples: Iterable[tuple[str, str]], question: str) -> tuple[ChatTurn, ...]:
+    turns = [ChatTurn("system", system)]
+    for asked, answer in examples:
         turns += [ChatTurn("user", asked), ChatTurn("assistant", answer)]
     return (*turns, ChatTurn("user", question))
 
 
 def openings_of(turns: Sequence[ChatTurn], tools: Sequence[str]) -> tuple[tuple[ChatTurn, ...], ...]:
     """Return what `turns` share with others of their kind, the shortest first: anywhere, in this project."""
-    same = rewriting("")[:-1]
-    if tuple(turns[: len(same)]) == same:
-        return (same,)
+    for same in (rewriting("")[:-1], mending("")[:-1]):
+        if tuple(turns[: len(same)]) == same:
+            return (same,)
     constant = beginning(tools)
     if tools and turns and turns[0].text.startswith(constant):
         return tuple(dict.fromkeys(((ChatTurn("system", constant),), (turns[0],))))

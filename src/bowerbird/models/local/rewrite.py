@@ -5,7 +5,7 @@ Here: pure values and texts. Not here: whether the new lines may stand (`guards.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -23,6 +23,8 @@ class Rewrite:
         path: of the file.
         lines: as they are; with `before` and `after` they are the lines that are known.
         hints: lines of other files that share words with the task.
+        tests: what tests say of it.
+        tried: how often it was rewritten before in this turn.
     """
 
     task: str
@@ -31,6 +33,8 @@ class Rewrite:
     lines: tuple[str, ...]
     after: tuple[str, ...]
     hints: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    tried: int = 0
 
     @property
     def whole(self) -> bool:
@@ -61,7 +65,7 @@ def narrowed(wanted: Rewrite) -> Rewrite | None:
     if end - begin > len(lines) * 2 // 3 or begin == end:
         return None
     before, after = (*wanted.before, *lines[:begin]), (*lines[end:], *wanted.after)
-    return Rewrite(wanted.task, wanted.path, before, lines[begin:end], after, wanted.hints)
+    return replace(wanted, before=before, lines=lines[begin:end], after=after)
 
 
 def edit_of(wanted: Rewrite, new: Sequence[str]) -> dict[str, Any] | None:
@@ -94,11 +98,12 @@ def around(lines: Sequence[str], best: int) -> tuple[int, int]:
     begin = max(0, best - _EXCERPT_LINES // 2)
     end = min(len(lines), best + _EXCERPT_LINES // 2)
     tops = [n for n in range(begin, best + 1) if lines[n] and not lines[n][0].isspace()]
-    ends = [n for n in range(best + 1, end) if lines[n] and not lines[n][0].isspace()]
-    opens = best + 1 < len(lines) and lines[best + 1][:1].isspace()  # the line begins a block itself
-    return (tops[-1] if tops and (opens or best - tops[-1]) else begin), (
-        ends[0] if opens else ends[-1]
-    ) if ends else end
+    brace = best + 1 < len(lines) and lines[best + 1].rstrip() == "{"  # on a line of its own
+    ends = [n for n in range(best + 1 + brace, end) if lines[n] and not lines[n][0].isspace()]
+    opens = brace or (best + 1 < len(lines) and lines[best + 1][:1].isspace())  # it begins a block itself
+    first = tops[-1] if tops and (opens or best - tops[-1]) else begin
+    last = (ends[0] if opens else ends[-1]) if ends else end
+    return first, last + (last < len(lines) and lines[last][:1] in ("}", "]", ")"))  # with what closes it
 
 
 def blocks(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int, int]]:
