@@ -33,7 +33,13 @@ BANK = {
     "tests/account.rs": "fn overdraft_is_kept() { assert!(withdraw(500)); }",
     "data/accounts.csv": "owner,balance\nAda,500\nBob,20\n",
 }
+LOOKS = {
+    "web/index.html": "<h1>Boats</h1>",
+    "web/boats.css": "h1 {\n  color: navy;\n}",
+    "README.md": "The page.",
+}
 CASES = [
+    (LOOKS, "Make the heading of the page teal.", "web/boats.css"),
     (BLOG, "Change the title to Field Notes.", "settings.yaml"),
     (BLOG, "Show 25 posts on a page instead of 10.", "settings.yaml"),
     (BLOG, "Put 50 items into the feed.", "src/feed.ts"),

@@ -25,7 +25,9 @@ from bowerbird.models.local.results import tell
 from bowerbird.models.local.rewrite import Rewrite, around, best_line, blocks, edit_of, trimmed
 from bowerbird.models.local.settled.headings import page_of
 from bowerbird.models.local.settled.lines import defines
+from bowerbird.models.local.settled.rows import TABLES, adds_row
 from bowerbird.models.local.settled.settle import may_be_settled, settled_file, settled_lines
+from bowerbird.models.local.settled.styles import SHEETS, wanted_style
 from bowerbird.models.local.situation import Done, Situation, shown_part
 from bowerbird.models.local.sorting import CHANGE_WORDS
 from bowerbird.models.local.task_words import (
@@ -145,7 +147,10 @@ def _scouts(situation: Situation) -> list[Call]:
     if not may_be_settled(situation.task):
         return []
     files = changed_files(situation.task, situation.files)
-    paths = dict.fromkeys(path for _, (path, _, _) in _found(situation) if path in files)
+    endings = SHEETS if wanted_style(situation.task) else TABLES if adds_row(situation.task) else ()
+    sheets = [path for path in files if path.lower().endswith(endings)] if endings else []
+    found = [path for _, (path, _, _) in _found(situation) if path in files]
+    paths = dict.fromkeys((*sheets[: MOST_SCOUTED - 1], *found))
     return [
         Call("read_file", {"path": path, "offset": 1, "limit": SCOUTED_LINES})
         for path in list(paths)[:MOST_SCOUTED]
@@ -238,7 +243,7 @@ def _found(situation: Situation) -> list[tuple[int, tuple[str, int, str]]]:
         begun = _COLLECTION.match(row[2])
         if begun and any(word.search(parts_of(begun["name"].replace("_", " "))) for word in target):
             held += _TARGET
-        if any(defines(row[2], name) for name in names):
+        if not row[2].endswith(";") and any(defines(row[2], name) for name in names):
             held += _TARGET
         return held + 2 * sets - 2 * (is_data(path) or is_prose(path))
 

@@ -22,6 +22,7 @@ _PATH = re.compile(r"[\w./-]+\.(?:csv|tsv)\b")
 _TOKEN = re.compile(r"[^\s,;\"'()]+")
 _OPEN_END = re.compile(r"\b(?:and|at|by|for|from|in|of|on|the|to|with)$")
 _CAPITALS = re.compile(r"(?<![\w.])(?!(?:The|On|In|At|A|An|It|We|By|For)\b)[A-Z][\w'-]*(?: [A-Z][\w'-]*)*")
+TABLES = (".csv", ".tsv")
 _MOST_TASK, _MOST_ROWS = 600, 5_000
 _NEAR = 3
 
@@ -35,10 +36,8 @@ def with_row(task: str, path: str, lines: Sequence[str]) -> list[str] | None:
         >>> with_row("Add a row: Ann ate 3 figs and 4 plums.", "a.csv", ["who,figs,plums", "Ben,2,1"])[-1]
         'Ann,3,4'
     """
-    table = (
-        path.lower().endswith((".csv", ".tsv")) and len(task) <= _MOST_TASK and 1 < len(lines) <= _MOST_ROWS
-    )
-    if not table or not _ADDS.match(task) or _NOT.search(_PATH.sub("", task)):
+    table = path.lower().endswith(TABLES) and 1 < len(lines) <= _MOST_ROWS
+    if not table or not adds_row(task):
         return None
     sign = max("\t;,|", key=lines[0].count)
     try:
@@ -56,6 +55,11 @@ def with_row(task: str, path: str, lines: Sequence[str]) -> list[str] | None:
     out = io.StringIO()
     csv.writer(out, delimiter=sign, lineterminator="").writerow(values)
     return [*lines, out.getvalue()]
+
+
+def adds_row(task: str) -> bool:
+    """Whether a task adds something that may be a row."""
+    return len(task) <= _MOST_TASK and bool(_ADDS.match(task)) and not _NOT.search(_PATH.sub("", task))
 
 
 def _as_listed(said: str, rows: Sequence[Sequence[str]]) -> list[str] | None:

@@ -3,6 +3,7 @@
 Here: their order, and which of several files is meant; pure. Not here: the rules themselves.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 
 from bowerbird.models.local.guards import parse_fault
@@ -11,7 +12,7 @@ from bowerbird.models.local.settled.elements import element_asked_for, with_elem
 from bowerbird.models.local.settled.headings import heading_asked_for, with_heading
 from bowerbird.models.local.settled.records import with_field
 from bowerbird.models.local.settled.removals import is_print_removal, without_line
-from bowerbird.models.local.settled.rows import with_row
+from bowerbird.models.local.settled.rows import adds_row, with_row
 from bowerbird.models.local.settled.styles import wanted_style, with_style
 from bowerbird.models.local.settled.takeouts import entry_asked_for, without_entry
 from bowerbird.models.local.settled.texts import is_replacement, with_text
@@ -40,6 +41,7 @@ def may_be_settled(task: str) -> bool:
         wanted_value(task)
         or element_asked_for(task)
         or heading_asked_for(task)
+        or (adds_row(task) and re.search(r"\b(?:table|row|record|line)\b", task, re.IGNORECASE))
         or is_print_removal(task)
         or entry_asked_for(task)
         or wanted_style(task)
