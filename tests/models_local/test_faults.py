@@ -10,7 +10,7 @@ from support.local_talk import SPECS, asked, called
 from bowerbird.core.messages import Message
 from bowerbird.models.local.changing import Call, Say
 from bowerbird.models.local.faults.checking import MOST_ROUNDS, checking_move
-from bowerbird.models.local.faults.mending import function_part, mend_question, mended_part
+from bowerbird.models.local.faults.mending import as_noted, function_part, mend_question, mended_part
 from bowerbird.models.local.guards import fault
 from bowerbird.models.local.prompt import mending
 from bowerbird.models.local.rewrite import Rewrite, edit_of
@@ -158,6 +158,17 @@ def test_examples_of_the_mending_are_themselves_changes_that_may_stand():
         )
         wanted = Rewrite(task, path, (), tuple(old), ())
         assert fault(wanted, new) is None and edit_of(wanted, new) is not None
+
+
+def test_what_is_changed_beside_what_the_note_names_is_left_as_it_was():
+    lines = ("def scaled(a, b, c):", "    return a * b / c", "", "print(scaled(1, 4, n))")
+    part = Rewrite("It gives me less.", "a.py", (), lines, ())
+    both = [lines[0], "    return a * c / b", "", "print(scaled(1, n, 4))"]
+    right = [lines[0], both[1], *lines[2:]]
+    assert as_noted(part, "`a * b / c` should be `a * c / b`.", both) == right
+    assert as_noted(part, "`return a * b / c` divides by the wrong one.", both) == right
+    assert as_noted(part, "The wrong one is divided by.", both) == both
+    assert as_noted(part, "`scaled` must be `f`.", both) == both, "it stands twice"
 
 
 def test_a_function_that_is_not_there_is_none():

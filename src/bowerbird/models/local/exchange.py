@@ -36,7 +36,7 @@ from bowerbird.models.local.choices import FINAL, editable, next_steps
 from bowerbird.models.local.commands import command_move
 from bowerbird.models.local.engine import Engine
 from bowerbird.models.local.faults.checking import checking_move, without_test_runs
-from bowerbird.models.local.faults.mending import NOTE_CHARS, mend_question, mended_part
+from bowerbird.models.local.faults.mending import NOTE_CHARS, mend_question, mended_lines, mended_part
 from bowerbird.models.local.generation import Counts, Generation
 from bowerbird.models.local.grammar import (
     SEEN,
@@ -45,7 +45,6 @@ from bowerbird.models.local.grammar import (
     fence_grammar,
     noted_fence_grammar,
     read_fence,
-    read_noted_fence,
     schema_grammar,
 )
 from bowerbird.models.local.guards import doubt, fault, repaired
@@ -289,8 +288,7 @@ class Exchange:
         grammar = noted_fence_grammar(part.fence, NOTE_CHARS)
         async for _ in self._generate(turns, grammar, most, written, heat, attempt):
             pass
-        body = read_noted_fence(written.text, part.fence)
-        return repaired(part, body.split("\n")) if body is not None else None
+        return mended_lines(part, written.text)
 
     async def _lines(self, wanted: Rewrite, heat: float, attempt: int) -> list[str] | None:
         """Return the lines as the model writes them, less what it did in passing; None if it did not end."""

@@ -11,7 +11,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bowerbird.models.local.rewrite import Rewrite, around, best_line, trimmed
+from bowerbird.models.local.grammar import read_noted_fence
+from bowerbird.models.local.guards import repaired
+from bowerbird.models.local.rewrite import Rewrite, around, best_line, blocks, trimmed
 from bowerbird.models.local.settled.lines import defines
 from bowerbird.models.local.task_words import names_in
 
@@ -31,6 +33,8 @@ _OTHER_WORK = re.compile(
     re.IGNORECASE,
 )
 _CODE = re.compile(r"\.(?:c|cc|cpp|cs|go|h|hpp|java|js|jsx|kt|mjs|php|py|rb|rs|sh|bash|swift|ts|tsx)$")
+_SHOULD_BE = re.compile(r"`(?P<old>[^`]+)` (?:should|must|has to) be `(?P<new>[^`]+)`")
+_CODE_SAID = re.compile(r"`([^`]+)`")
 _STATEMENT = re.compile(r"^\s*(?:return|if|for|while|else|await|assert|print|#|//|\*|\"|')")
 _METHOD = re.compile(r"^\s*[\w\[\]<>*&, ]*\b\w+\([^()]*\)\s*\{?\s*$")
 _NAME = re.compile(r"[A-Za-z_]\w+")
@@ -76,6 +80,41 @@ def mend_question(part: Rewrite) -> str:
     told = f"Tests:\n{tests}" if tests else ""
     code = "\n".join(part.lines)
     return f"Task: {part.task}\n{told}Code of {part.path}:\n{part.fence}\n{code}\n{part.fence}"
+
+
+def mended_lines(part: Rewrite, said: str) -> list[str] | None:
+    """Return the new lines of what the model said, less what it did in passing; None if it did not end."""
+    body = read_noted_fence(said, part.fence)
+    return (
+        repaired(part, as_noted(part, said.partition("\n")[0], body.split("\n")))
+        if body is not None
+        else None
+    )
+
+
+def as_noted(part: Rewrite, note: str, new: Sequence[str]) -> list[str]:
+    """Return new lines less what a model changed beside what its note names.
+
+    Example:
+        >>> part = Rewrite("", "a.py", (), ("x = a / b", "y = a / b + 1"), ())
+        >>> as_noted(part, "`a / b + 1` should be `b / a + 1`.", ["x = b / a", "y = b / a + 1"])
+        ['x = a / b', 'y = b / a + 1']
+    """
+    text = "\n".join(part.lines)
+    said = _SHOULD_BE.search(note)
+    if said is not None and text.count(said["old"]) == 1 and said["old"] != said["new"]:
+        return text.replace(said["old"], said["new"]).split("\n")
+    named = _CODE_SAID.search(note)
+    at = [n for n, line in enumerate(part.lines) if named and named[1] in line]
+    parts = blocks(part.lines, new)
+    kept = [block for block in parts if len(at) == 1 and block[0] <= at[0] + 1 and at[0] <= block[1]]
+    if not kept or len(kept) == len(parts):
+        return list(new)
+    lines, end = list[str](), 0
+    for a, b, c, d in kept:
+        lines += [*part.lines[end:a], *new[c:d]]
+        end = b
+    return [*lines, *part.lines[end:]]
 
 
 def named_function(lines: Sequence[str], task: str) -> str:
