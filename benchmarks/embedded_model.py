@@ -2,11 +2,12 @@
 
 Prints for changes and questions how many came out right, the median seconds, tokens evaluated and reused,
 and how much slower the product is than the recipe; beside it the load of the machine. The sets lie in
-`embedded/`: fifteen little projects with six changes and six questions each; six (16 to 21) with 28 changes and 60
-questions in all; and ten more (22 to 27) with as many. Those ten are unseen: whoever wrote them did not know the
-agent, and one rule alone (which heading is meant) came after one of them had failed, so `--unseen` tells what a
-user will meet. (The others were unseen until a rule was written by what failed there. A set that has been looked at
-is seen: mark it so, and let somebody else write new ones.) Beside each judge of an unseen job stand results that are `right` and `wrong` to it; the tests try them.
+`embedded/`: fifteen little projects with six changes and six questions each; and three times 28 changes and 60
+questions in all, in six projects (16 to 21), in ten (22 to 27) and in ten more (28 to 33). Those last ten are unseen:
+whoever wrote them did not know the agent, and no rule came after them, so `--unseen` tells what a user will meet.
+(The others were unseen until a rule was written by what failed there. A set that has been looked at is seen: mark it
+so, and let somebody else write new ones.) Beside each judge of a job that is or was unseen stand results that are
+`right` and `wrong` to it; the tests try them.
 
     python benchmarks/embedded_model.py --weights model.gguf [--unseen] [--edits 8] [--questions 8] [--skip 0]
                                         [--only product|recipe] [--threads 2] [--out results.jsonl]
