@@ -209,6 +209,21 @@ def test_what_prints_is_taken_out_when_a_sentence_says_so():
     assert without_line("add prints a line. Why?", lines) is None
 
 
+@pytest.mark.parametrize(
+    ("task", "path", "lines"),
+    [
+        ("There is a typo in a heading, it should be Tides.", "a.md", ["# The harbour", "", "## Boats"]),
+        ("Take the debug output out.", "a.py", ["def f(x):", "    print(x)", "    return x"]),
+        ("The members voted: hedges may be up to 180 cm high.", "a.toml", ["ph_high = 7.5"]),
+        ("Children now pay 6 euros.", "a.ini", ["[washer]", "litres = 60", "", "[dryer]", "euros = 1.50", "n = 2"]),
+        ("Keep the water at 26 degrees.", "a.md", ["Bake at 230 degrees."]),
+    ],
+)  # fmt: skip
+def test_what_another_project_would_be_changed_by_is_left_alone(task: str, path: str, lines: list[str]):
+    """Each of these was changed once: the tasks of one project tried on the files of all others."""
+    assert settled_lines(task, path, lines) is None
+
+
 def test_of_several_files_the_one_is_meant_that_holds_clearly_more_of_the_task():
     task = "The switch should turn the stove off after 45 minutes."
     header, conf = ["#define OFF_AFTER_MINUTES 90"], ["display_off_after = 120"]

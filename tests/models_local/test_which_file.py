@@ -55,7 +55,6 @@ CASES = [
     (BANK, "Give Bob a balance of 90 in accounts.csv.", "data/accounts.csv"),
 ]  # fmt: skip
 KNOWN_WRONG = {  # of the sets that were unseen until lately: whoever mends one takes it out
-    "From now on the water should be kept at 26 degrees.",
     "I would like to type make length to have scripts/length.sh run. Can you add that target?",
 }
 LEAST_PICKED = 0.8

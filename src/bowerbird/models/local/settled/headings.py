@@ -22,6 +22,7 @@ _NOT = re.compile(
 _ONE_OF = re.compile(
     r"\b(?:an?|one|second|third|last|this|that) (?:heading|headline)\b|\btypo\b", re.IGNORECASE
 )
+_MISSPELT = re.compile(r"\b(?:typo|misspel\w+|spelling|spelt|spelled)\b", re.IGNORECASE)
 _ALIKE = 0.75
 _PAGES = (".html", ".htm", ".md", ".markdown")
 _PLACES = {
@@ -73,7 +74,8 @@ def with_heading(task: str, path: str, lines: Sequence[str]) -> list[str] | None
     form = _PLACES[what if path.lower().endswith((".html", ".htm")) else "md"]
     found = [(n, match) for n, line in enumerate(lines) if (match := form.match(line))]
     said = [row for row in found if row[1]["text"].strip().lower() in asked["of"].lower()]
-    chosen = said or _spelt_alike(found, asked["new"]) or _first(found, task)
+    alike = _spelt_alike(found, asked["new"])
+    chosen = said or alike or ([] if _MISSPELT.search(task) else _first(found, task))
     if len(chosen) != 1:
         return None
     n, match = chosen[0]

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bowerbird.models.local.settled.values import Wanted, holds_in, telling, units_fit, wanted_value
+from bowerbird.models.local.settled.values import Wanted, holds_in, is_unit, telling, units_fit, wanted_value
 from bowerbird.models.local.task_words import parts_of
 
 _MOST_LINES = 2_000
@@ -62,12 +62,14 @@ def with_field(task: str, path: str, lines: Sequence[str]) -> list[str] | None:
     records = list(_table(lines) if path.lower().endswith((".csv", ".tsv")) else _records(lines))
     words = [word for word in telling(task, wanted) if len(word) > 2]
     texts = [f"{parts_of(record.text.replace('_', ' '))} {record.text.lower()}" for record in records]
-    meant = {n for word in words for n in _alone(word, texts)}
-    if len(meant) != 1 or len(records) < 2:
+    found = [(n, word) for word in words if not is_unit(word) for n in _alone(word, texts)]
+    if len({n for n, _ in found}) != 1 or len(records) < 2:
         return None
-    cell = _cell(records[meant.pop()], wanted, words, task)
-    if cell is None:
-        return None
+    record = records[found[0][0]]
+    cell = _cell(record, wanted, words, task)
+    keys = " ".join(parts_of(each.key.replace("_", " ")) for each in record.cells)
+    if cell is None or all(holds_in(word, keys) for _, word in found):
+        return None  # a record is told by what it holds, not by what its values are called
     value = wanted.instead_of(cell.value)
     if not value or value == cell.value:
         return None

@@ -24,6 +24,7 @@ _SAID = re.compile(
     r"\b(?:print|prints|printed|printing|log|logs|logged|console|echo|echoes|debug|trace|output)\b", re.I
 )
 _TOLD = re.compile(r"\b[A-Z]{3,}\b|\b[a-z]+\.[a-z]+(?=\W|$)|\"([^\"]+)\"|`([^`]+)`|'([^']+)'")
+_DEBUG = re.compile(r"debug|dbg!|\btraces?\b|trace[(!]", re.IGNORECASE)
 _NOT = re.compile(r"\b(?:lines|all|(?:every|each)(?! time)|and|also|calls|prints? .* and)\b", re.IGNORECASE)
 _PATH = re.compile(r"\b[\w/-]+\.(?:c|cpp|go|java|js|jsx|mjs|php|py|rb|rs|sh|ts|tsx)\b")
 
@@ -41,6 +42,8 @@ def without_line(task: str, lines: Sequence[str]) -> list[str] | None:
     told = [found[1] or found[2] or found[3] or found[0] for found in _TOLD.finditer(said)]
     prints = [n for n, line in enumerate(lines) if _PRINTS.match(line) and _is_whole(line)]
     held = [n for n in prints if all(some in lines[n] for some in told)]
+    if _DEBUG.search(said):  # else it may be what the program is there to say
+        held = [n for n in held if _DEBUG.search(lines[n])]
     if len(held) != 1:
         return None
     return [*lines[: held[0]], *lines[held[0] + 1 :]]

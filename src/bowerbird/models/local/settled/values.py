@@ -60,6 +60,7 @@ _UNIT_FORMS = {
     "dollar": r"dollars?|usd", "percent": r"percent|%", "byte": r"bytes?", "metre": r"met(?:re|er)s?",
     "kilometre": r"kilomet(?:re|er)s?|km", "kilo": r"kilos?|kilograms?|kg", "gram": r"grams?",
     "millisecond": r"milliseconds?|millis|ms", "pixel": r"pixels?|px", "litre": r"lit(?:re|er)s?",
+    "degree": r"degrees?|celsius",
 }  # fmt: skip
 _UNIT_WORDS = {
     unit: re.compile(rf"(?<![a-z])(?:{forms})(?![a-z])", re.IGNORECASE) for unit, forms in _UNIT_FORMS.items()
@@ -80,6 +81,7 @@ _AT_MOST = re.compile(
 _MOSTS = frozenset({"max", "maximum", "limit", "most"})
 _KEY, _UNIT, _PLACE, _SPELT, _UNHELD, _WAS, _MOST = 2.0, 1.0, 1.0, 4.0, 0.5, 1.5, 1.0
 _ENOUGH, _CLEARLY = 2.0, 0.5
+_LEAST_SAID = 0.25
 _FARTHEST = 20.0
 _MOST_TASK = 400
 
@@ -285,6 +287,8 @@ def _score(place: _Place, words: Sequence[str], task: str, wanted: Wanted) -> fl
     ]
     around = f"{parts_of(place.around.replace('_', ' '))} {place.around.lower()}"
     near = [word for word in words if word not in held and _holds(word, around)]
+    if not wanted.old and len(held) + len(near) < _LEAST_SAID * len(words):
+        return 0.0  # one word of many: the task is about something else
     name = re.sub(r"[\"'\s]", "", _name(place.key))
     telling = re.search(r"[a-z][A-Z]|[\w][_.-]\w", name) is not None
     spelt = telling and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", task) is not None
