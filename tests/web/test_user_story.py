@@ -175,7 +175,9 @@ async def test_a_message_that_waits_is_shown_and_can_be_withdrawn(page: Page, fa
 
 async def test_an_answer_that_was_typed_below_is_shown_once(page: Page, fake: FakeModels) -> None:
     """UI-16: it stood there as the answer and as a message that interrupts, until the page was loaded anew."""
-    fake.script({"tools": [{"name": "ask_user", "input": {"question": "Which colour?"}}]}, {"text": "So be it."})
+    fake.script(
+        {"tools": [{"name": "ask_user", "input": {"question": "Which colour?"}}]}, {"text": "So be it."}
+    )
     await page.goto("/")
     await say(page, "Paint it")
     await expect(page.get_by_text("Which colour?")).to_be_visible()

@@ -108,7 +108,8 @@ def nearest(name: ModelName, settings: ModelSettings) -> str | None:
     """
     own = _table().get(preset_of(name.provider).prices_as or "", ())
     found = get_close_matches(name.model, own, 1, _NEAR)
-    found = found or [model for model in own if name.model.lower() in model.split("-") and name.model.isalpha()]
+    kind = name.model.lower() if name.model.isalpha() else ""
+    found = found or [model for model in own if kind in model.split("-")]
     if found:
         return f"{name.provider}:{found[0]}"
     others = [provider for provider in PRESETS if PRESETS[provider].prices_as and provider != name.provider]

@@ -343,7 +343,7 @@ class ChatScreen:
         width = max(self.width - 1, 10)
         asked, prompt = above_and_before(self.prompt, width)
         lines, dim = list[str](), self._terminal.out
-        if self.mode == "running" and dim.cursor:  # else it would stand there, and be read out, as it once was
+        if self.mode == "running" and dim.cursor:  # else it would stay there, and be read out
             tail = [line for line in harmless(self._pending).expandtabs(4).split("\n") if line.strip()]
             lines += [Terminal.styled(cut(line, width), "dim", dim) for line in tail[-PENDING_LINES:]]
             lines += [cut(f"    {worker.frame()}", width) for worker in self._workers.values()]
