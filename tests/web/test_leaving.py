@@ -45,6 +45,16 @@ async def test_each_sheet_is_left_by_escape_the_topmost_first(
     await page.keyboard.press("Escape")
     await expect(sessions).to_have_count(0)
 
+    await page.get_by_role("button", name="Show or hide sessions").click()
+    await sessions.get_by_role("button", name="Actions for").first.click()
+    await page.get_by_role("menuitem", name="Rename").click()
+    await expect(page.get_by_role("dialog")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await expect(sessions).to_be_visible()  # one key leaves one thing
+    await page.keyboard.press("Escape")
+    await expect(sessions).to_have_count(0)
+
     back = page.get_by_role("group", name="Look back")
     await page.get_by_role("button", name="Look back").click()
     await back.get_by_role("button", name="Files then").click()

@@ -19,7 +19,9 @@ declare const CloseWatcher: (new () => Watcher) | undefined;
 const opened: (() => void)[] = [];
 
 function pressed(event: KeyboardEvent): void {
-  if (event.key === "Escape" && !event.defaultPrevented) opened.at(-1)?.();
+  // The key of a dialog is the dialog's, which is above all of these.
+  if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog:modal")) return;
+  opened.at(-1)?.();
 }
 
 function watchKey(leave: () => void): () => void {
