@@ -77,3 +77,11 @@ def test_each_exit_code_has_a_meaning() -> None:
 
 def test_a_prompt_is_told_from_every_command() -> None:
     assert {name.split()[0] for name in ALL} | {"complete-words"} == set(COMMANDS)
+
+
+def test_the_list_of_commands_is_whole_on_80_columns(here):
+    """UI-84: fourteen of its lines broke off in the middle of a sentence."""
+    here.environment["COLUMNS"] = "80"
+    lines = here.ok("--help").splitlines()
+    assert [line for line in lines if line.endswith("...") and not line.startswith("Usage")] == []
+    assert max(map(len, lines)) <= 80

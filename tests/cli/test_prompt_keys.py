@@ -165,3 +165,27 @@ def test_ctrl_c_stops_the_turn_at_a_dumb_terminal_too(here):
         chat.send("/quit\r")
         assert chat.wait() == 0
     assert "never mind" not in str(here.fake.requests[-1]["messages"])
+
+
+def test_a_dumb_terminal_shows_nothing_that_moves(here):
+    """A spinner was written once and stood there; a screen reader reads it out, and the answer came below the prompt."""
+    here.fake.script({"text": "one two three four", "deltas": 4, "gap_s": 0.2})
+    here.environment["TERM"] = "dumb"
+    with here.terminal() as chat:
+        chat.wait_for("lists commands")
+        chat.send("count\r")
+        chat.wait_for("ctx ·")
+        assert not any("\u2800" <= letter <= "\u28ff" for letter in chat.text), chat.text
+
+
+def test_after_a_stop_the_prompt_says_what_it_wants(here):
+    """`feedback>` alone made people look twice: is an answer owed, and to whom?"""
+    here.fake.script({"hang": True})
+    with here.terminal() as chat:
+        chat.wait_for("lists commands")
+        chat.send("wait\r")
+        here.fake.wait_requests(1)
+        chat.send("\x03")
+        chat.wait_for("feedback> what it should do instead; Enter alone: nothing")
+        chat.send("x")
+        chat.wait_for("feedback> x")

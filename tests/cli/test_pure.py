@@ -43,6 +43,9 @@ PLAIN = Ability(is_terminal=False, colour=False, cursor=False)
         (["--workspace=d", "run", "hi"], ("run", "--workspace=d", "hi")),
         (["-w", "d", "hi", "land"], ("run", "-w", "d", "hi", "land")),
         (["-w", "land"], ("run", "-w", "land")),
+        (["help"], ("--help",)),  # it was sent to the model, and paid for
+        (["help", "land"], ("land", "--help")),
+        (["help", "me"], ("run", "help", "me")),
     ],
 )
 def test_a_first_word_that_is_no_command_is_a_prompt(given_, expected):

@@ -72,6 +72,7 @@ def test_diff_of_paths_counts_and_json(changed):
                   ["land", "9999", "--yes"], ["land", "9999", "--yes", "--json"]):  # fmt: skip
         code, out, err = changed.run(*words)
         assert code == 2 and out == "" and "'9999' is neither a session nor a path" in err, (words, code, err)
+        assert err.count("\n") == 1, "one slip, one line"
 
 
 def test_a_renamed_file_with_an_edit_is_one_line_of_the_counts(desk):
@@ -130,7 +131,8 @@ def test_land_some_then_all_then_undo_restores_every_byte(changed):
     assert landed["id"].startswith("l_") and not (changed.project / "gone.txt").exists()
     assert changed.ok("diff") == ""
     code, out, err = changed.run("land", "dir", "--yes")
-    assert (code, out) == (0, "") and "no such path has changed; nothing landed" in err
+    assert (code, out) == (0, "") and "the branch does not change dir; nothing landed" in err
+    assert "neither dir nor typo.txt; nothing landed" in changed.run("land", "dir", "typo.txt", "--yes")[2]
     assert "there are no changes to land; nothing landed" in changed.run("land", "--yes")[2]
     listed = json.loads(changed.ok("landings", "--json"))
     assert [row["state"] for row in listed] == ["done", "done"]

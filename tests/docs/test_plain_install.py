@@ -1,5 +1,6 @@
 """`pip install bowerbird` without an extra: it works, it is light, and what is missing is said in one line (F of the audit)."""
 
+import asyncio
 import json
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,7 @@ import pytest
 from support.fake_models import FakeModels
 from support.patience import patience
 from support.plain_install import built_wheel, files_of, plain_environment, required
+from support.postgres import postgres_server
 from support.servers import free_port
 from support.terminals import clean_environment
 
@@ -151,6 +153,18 @@ def test_the_symbols_of_a_language_without_its_grammar_are_told_how_to_get_it(
     assert place.run("-q", "go")[0] == 0
     told = json.dumps(model.requests[-1]["messages"])
     assert "pip install 'bowerbird[languages]'" in told and "a.py:1: [class] A" in told
+
+
+def test_the_extra_for_postgresql_is_all_that_postgresql_needs(
+    wheel: Path, model: FakeModels, tmp_path: Path
+) -> None:
+    """SE-13: with the extra, a turn runs on that database; it ended in an ImportError of what the driver's engine needs."""
+    python = plain_environment(wheel, tmp_path / "env", ("postgres",))
+    model.script({"text": "hello there"})
+    with postgres_server() as server:
+        place = Place(python, model, tmp_path, store={"url": asyncio.run(server.empty())})
+        code, answer, said = place.run("-q", "hi")
+        assert (code, answer, said) == (0, "hello there\n", "")
 
 
 def test_a_plain_install_is_small(wheel: Path, python: Path) -> None:

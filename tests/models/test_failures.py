@@ -97,6 +97,24 @@ def test_messages_tell_what_to_do():
     assert "'gpt-x'" in not_found and "check the model's name and the base URL" in not_found
 
 
+def test_a_page_of_a_proxy_is_named_by_its_title():
+    """A gateway that fails answers with a page: its marks and styles are nothing to read in a terminal."""
+    page = "<!DOCTYPE html>\n<html><head><title>502 Bad\n Gateway</title><style>b{color:red}</style></head><body><center><h1>502 Bad Gateway</h1></center><hr>nginx</body></html>"
+    assert str(error_from_status(ASKED, 502, {}, page, PLAIN)).endswith("(HTTP 502): 502 Bad Gateway")
+    bare = "<html><head><style>b{color:red}</style></head><body><h1>Too many  requests</h1><p>Wait &amp; see.</p></body></html>"
+    assert str(error_from_status(ASKED, 429, {}, bare, PLAIN)).endswith(
+        "(HTTP 429): Too many requests Wait & see."
+    )
+
+
+def test_what_a_provider_says_and_what_to_do_are_one_sentence():
+    """It read: `… purchase credits.; add credit there`."""
+    body = '{"error": {"message": "Your credit balance is too low. Go to Billing."}}'
+    assert "Go to Billing; add credit there or choose another model" in str(
+        error_from_status(ASKED, 400, {}, body, PLAIN)
+    )
+
+
 def test_bodies_are_cut_at_500_characters_and_redacted_before_they_are_cut():
     text = "x" * 490 + " " + KEY
     said = quoted(text, Redactor([KEY]))

@@ -51,6 +51,12 @@ def test_an_unknown_prefix_fails_at_configuration_listing_the_prefixes():
     )
 
 
+def test_a_slip_in_the_prefix_is_told_with_the_nearest():
+    """The twelve known ones were listed, and the eye had to find the slip."""
+    with pytest.raises(ConfigError, match=r"did you mean anthropic:claude-sonnet-4-5\?"):
+        open_model("antropic:claude-sonnet-4-5", ModelSettings())
+
+
 @pytest.mark.parametrize("text", ["openai:", "openai/ ", "anthropic:  "])
 def test_a_prefix_alone_names_no_model(text):
     with pytest.raises(ConfigError, match="names no model"):

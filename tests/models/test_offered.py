@@ -51,6 +51,14 @@ def test_a_slip_is_asked_about_with_the_nearest_name(said: str, meant: str) -> N
     assert doubt is not None and f"did you mean {meant}?" in doubt
 
 
+@pytest.mark.parametrize("kind", ["sonnet", "Opus", "anthropic:haiku"])
+def test_a_kind_alone_is_asked_about_with_its_newest(kind: str) -> None:
+    """As another agent calls its models; here the provider refused it at the first call."""
+    doubt = doubt_about(kind, WITH_KEY)
+    assert doubt is not None
+    assert f"did you mean anthropic:claude-{kind.rpartition(':')[2].lower()}-" in doubt
+
+
 @pytest.mark.parametrize(
     "name", ["claude-sonnet-4-5", "claude-sonnet-4-5-20250929", "ollama:gpt-4o", "anthropic:x1"]
 )

@@ -294,9 +294,10 @@ def test_usage_is_summed_and_a_budget_set_over_rest_holds(server: TestServer, cl
     assert mine["cost"] and mine["cost"] == mine["known_cost"] > 0
     assert client.get("/api/usage", params={"from": "2001-01-01", "to": "2001-01-02"}).json()["rows"] == []
     limit = {"scope": "session", "key": conversation, "limit_usd": 0.000001}
-    assert client.put("/api/budgets", json=limit).json()["limit_usd"] == 0.000001
+    told = client.put("/api/budgets", json=limit).json()
+    assert told["limit_usd"] == 0.000001
     (shown,) = [b for b in client.get("/api/budgets").json() if b["key"] == conversation]
-    assert shown["source"] == "set"
+    assert told == shown and shown["source"] == "set" and told["spent_usd"] > 0, "it said: nothing is spent"
     asked = server.fake.request_count
     waiting = say(client, conversation, "spend more")
     assert waiting["state"] == "waiting" and waiting["waiting_for"] == "budget"

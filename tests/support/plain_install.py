@@ -57,14 +57,14 @@ def files_of(distribution: metadata.Distribution) -> Iterator[tuple[str, Path]]:
             yield str(file), place
 
 
-def plain_environment(wheel: Path, place: Path) -> Path:
-    """Make an environment of the wheel and what it needs; return its Python.
+def plain_environment(wheel: Path, place: Path, extras: tuple[str, ...] = ()) -> Path:
+    """Make an environment of the wheel and what it and these extras need; return its Python.
 
     Files of packages are links to those of this environment, so that it takes a second.
     """
     venv.create(place, with_pip=False, symlinks=True)
     (site,) = place.glob("lib/python*/site-packages")
-    for distribution in required(wheel):
+    for distribution in required(wheel, extras):
         for name, source in files_of(distribution):
             target = site / name
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -173,6 +173,21 @@ async def test_a_message_that_waits_is_shown_and_can_be_withdrawn(page: Page, fa
     assert fake.request_count == 1
 
 
+async def test_an_answer_that_was_typed_below_is_shown_once(page: Page, fake: FakeModels) -> None:
+    """UI-16: it stood there as the answer and as a message that interrupts, until the page was loaded anew."""
+    fake.script(
+        {"tools": [{"name": "ask_user", "input": {"question": "Which colour?"}}]}, {"text": "So be it."}
+    )
+    await page.goto("/")
+    await say(page, "Paint it")
+    await expect(page.get_by_text("Which colour?")).to_be_visible()
+    await say(page, "mossy green")
+    await is_idle(page)
+    await expect(log(page).get_by_text("So be it.")).to_be_visible()
+    await expect(log(page).get_by_text("mossy green")).to_have_count(1)
+    await expect(log(page).get_by_text("interrupting")).to_have_count(0)
+
+
 async def test_nothing_that_an_agent_says_runs_in_the_page(page: Page, fake: FakeModels) -> None:
     """UI-17, acceptance 7."""
     hostile = (

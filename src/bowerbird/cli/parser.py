@@ -175,7 +175,7 @@ def _add_run(application: typer.Typer, call: Call) -> None:
         json: Annotated[bool, Option("--json", help="Short for --output json.")] = False,
         quiet: Annotated[bool, Option("--quiet", "-q", help="Only the answer and errors.")] = False,
     ) -> int:
-        """Work on a directory: interactive, or one turn with PROMPT or piped input."""
+        """Work on a directory. One turn with PROMPT or piped input, else a conversation."""
         options = {name: value for name, value in locals().items() if name != "call"}
         if options.pop("json"):
             options["output"] = "json"
@@ -191,7 +191,7 @@ def _add_review(application: typer.Typer, call: Call) -> None:
         json: Json = False,
         workspace: Where = None,
     ) -> int:
-        """Show what a session's branch changes, as a patch for `git apply`."""
+        """Show what a session changed. In a pipe it is a patch for `git apply`."""
         return call("review.commands", "diff", session=session, paths=paths or [], stat=stat, json=json,
                     workspace=workspace)  # fmt: skip
 
@@ -231,7 +231,7 @@ def _add_review(application: typer.Typer, call: Call) -> None:
         json: Json = False,
         workspace: Where = None,
     ) -> int:
-        """Write a branch's changes into the directory; `undo` takes them back."""
+        """Write a branch's changes into the directory. `undo` takes them back."""
         return call("review.commands", "land", session=session, paths=paths or [], patch=patch, yes=yes,
                     accept=accept or [], include=include or [], force=force, partial=partial, check=check,
                     commits=commits, commit=commit, message=message, branch=branch, json=json,
@@ -241,7 +241,7 @@ def _add_review(application: typer.Typer, call: Call) -> None:
 def _add_discard(application: typer.Typer, call: Call) -> None:
     @application.command("discard")
     def discard(session: Id = None, yes: Yes = False, json: Json = False, workspace: Where = None) -> int:  # pyright: ignore[reportUnusedFunction] - registered
-        """Throw a branch's unlanded changes away (restorable for 7 days)."""
+        """Throw a branch's unlanded changes away. They can be restored for 7 days."""
         return call("review.commands", "discard", session=session, yes=yes, json=json, workspace=workspace)
 
 
@@ -297,7 +297,7 @@ def _add_sessions(application: typer.Typer, call: Call) -> None:
         json: Json = False,
         workspace: Where = None,
     ) -> int:
-        """Copy a session with its files as they were at the end of a turn."""
+        """Copy a session, with its files as they were after a turn."""
         return call("run.sessions", "fork", session=session, turn=turn, json=json, workspace=workspace)
 
 
@@ -307,7 +307,7 @@ def _add_rest(application: typer.Typer, call: Call) -> None:
         online: Annotated[bool, Option("--online", help="Also make one tiny model call.")] = False,
         json: Json = False,
     ) -> int:
-        """Check that everything needed is there, and say how to fix what is not."""
+        """Check what is needed, and say how to fix what is missing."""
         return call("admin.doctor", "doctor", online=online, json=json)
 
     @application.command("tools")

@@ -5,6 +5,7 @@ fail (`providers/transport`), whether a request is repeated (`wrappers/retry`).
 """
 
 import email.utils
+import html
 import json
 import re
 from collections.abc import Collection, Mapping
@@ -133,9 +134,10 @@ def error_from_status(
     )
     if wait is not None and retryable:
         message += f" (it asks to wait {wait:.0f} s)"
+    advice = _advice(asked, kind)
     return asked.error(
         kind,
-        message + _advice(asked, kind),
+        message.rstrip(".") + advice if advice else message,
         status=status,
         retryable=retryable,
         retry_after_s=wait,
@@ -206,7 +208,24 @@ def _said(body: str) -> str:
             text = value if isinstance(value, str) else json.dumps(value)
             code = error.get("code")
             return f"{text} [{code}]" if isinstance(code, str) and code not in text else text
-    return body.strip()
+    text = body.strip()
+    return _words_of_page(text) if _PAGE.match(text) else text
+
+
+_PAGE = re.compile(r"<(!doctype html|html)\b", re.IGNORECASE)
+_TITLE = re.compile(r"<title[^<>]*>([^<]*)", re.IGNORECASE)
+_UNSEEN = re.compile(r"<(style|script)\b[^<>]*>[^<]*", re.IGNORECASE)
+_MARK = re.compile(r"<[^<>]*>?")
+_PAGE_READ = 20_000
+"""Characters of a page that are looked at: its title stands at the beginning."""
+
+
+def _words_of_page(page: str) -> str:
+    """Return what a proxy's error page says: its title, else its words."""
+    begin = page[:_PAGE_READ]
+    title = _TITLE.search(begin)
+    words = title[1] if title and title[1].strip() else _MARK.sub(" ", _UNSEEN.sub(" ", begin))
+    return " ".join(html.unescape(words).split())
 
 
 def _kind(status: int, text: str) -> ModelErrorKind:

@@ -6,6 +6,7 @@ do (`catalog`), opening it (`registry`).
 
 import re
 from collections.abc import Collection
+from difflib import get_close_matches
 
 import msgspec
 
@@ -67,9 +68,11 @@ def parse_model_name(
         if found and head.lower() in known:
             return _checked(head.lower(), rest, text)
         if separator == ":" and found and _PREFIX.fullmatch(head) and not _has_colon_names(default_provider):
+            near = get_close_matches(head.lower(), sorted(known), 1)
+            meant = f"did you mean {near[0]}:{rest}? " if near else ""
             raise ConfigError(
                 f"no provider is called {head!r} (in the model name {text!r}); "
-                f"known prefixes: {', '.join(sorted(known))}"
+                f"{meant}known prefixes: {', '.join(sorted(known))}"
             )
     if default_provider not in known:
         raise ConfigError(

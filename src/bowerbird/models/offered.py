@@ -102,9 +102,14 @@ _INSISTING = "A name under `models:` in the settings is used as it stands."
 
 
 def nearest(name: ModelName, settings: ModelSettings) -> str | None:
-    """Return the known model whose name is closest to `name`: of its provider, else of any."""
+    """Return the known model whose name is closest to `name`: of its provider, else of any.
+
+    A kind alone (`sonnet`) means its newest.
+    """
     own = _table().get(preset_of(name.provider).prices_as or "", ())
     found = get_close_matches(name.model, own, 1, _NEAR)
+    kind = name.model.lower() if name.model.isalpha() else ""
+    found = found or [model for model in own if kind in model.split("-")]
     if found:
         return f"{name.provider}:{found[0]}"
     others = [provider for provider in PRESETS if PRESETS[provider].prices_as and provider != name.provider]

@@ -219,7 +219,7 @@ class SessionService(Reader):
     async def go_on(self, offered: Offered, accepted: Accepted) -> None:
         """Show an input that was accepted, and have its turn driven."""
         receipt = accepted.receipt
-        if not receipt.duplicate:
+        if not (receipt.duplicate or accepted.answers):
             mark = input_mark(offered, receipt)
             self.live.publish(Published(offered.thread_id, receipt.turn_id, None, mark))
         if accepted.interrupt is not None:

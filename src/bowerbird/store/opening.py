@@ -48,8 +48,8 @@ async def open_parts(url: str, data_dir: Path, options: "StoreOptions") -> Parts
     return await to_thread(_open_sqlite, path, options)
 
 
-def _require_asyncpg() -> None:
-    if find_spec("asyncpg") is None:
+def _require_driver() -> None:
+    if not all(map(find_spec, ("asyncpg", "greenlet"))):  # SQLAlchemy's asyncio module works in greenlets
         raise ConfigError(
             "store.url: PostgreSQL needs the extra `postgres`, which is not installed; "
             "run: pip install 'bowerbird[postgres]'"
@@ -57,7 +57,7 @@ def _require_asyncpg() -> None:
 
 
 async def _open_postgres(url: str, options: "StoreOptions") -> Parts:
-    _require_asyncpg()
+    _require_driver()
     from bowerbird.store.postgres import (
         OUTAGE_S,
         READERS,

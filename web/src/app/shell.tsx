@@ -7,6 +7,8 @@ import { Sidebar } from "../sessions/sidebar.tsx";
 import { prefer, usePreferences } from "../state/preferences.ts";
 import { t } from "../text.ts";
 import { IconButton } from "../ui/kit.tsx";
+import { useLeaving } from "../ui/leaving.ts";
+import { useMedia } from "../ui/media.ts";
 import { useArrival } from "./arrival.ts";
 import { useFace, useLinks } from "./place.tsx";
 
@@ -32,19 +34,6 @@ export function SidebarButton() {
   return <IconButton icon={PanelLeft} label={t.toggleSidebar} onClick={toggleSidebar} />;
 }
 
-/** Whether a media query holds now. */
-export function useMedia(query: string): boolean {
-  const [matches, setMatches] = useState(() => matchMedia(query).matches);
-  useEffect(() => {
-    const list = matchMedia(query);
-    const look = (): void => setMatches(list.matches);
-    look();
-    list.addEventListener("change", look);
-    return () => list.removeEventListener("change", look);
-  }, [query]);
-  return matches;
-}
-
 export function Shell({ children }: { children: ReactNode }) {
   const face = useFace();
   const links = useLinks();
@@ -55,14 +44,7 @@ export function Shell({ children }: { children: ReactNode }) {
   const [dialog, setDialog] = useState(false);
   const open = narrow ? sheet : sidebar;
   useEffect(() => setSheet(false), [location]);
-  useEffect(() => {
-    if (!narrow || !sheet) return;
-    const shut = (event: KeyboardEvent): void => {
-      if (event.key === "Escape") setSheet(false);
-    };
-    addEventListener("keydown", shut);
-    return () => removeEventListener("keydown", shut);
-  }, [narrow, sheet]);
+  useLeaving(narrow && sheet, () => setSheet(false));
   const newChat = (): void => {
     setSheet(false);
     if (face === "dev") setDialog(true);

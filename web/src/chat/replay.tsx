@@ -5,6 +5,7 @@ import { useFace } from "../app/place.tsx";
 import type { Entry } from "../state/entries.ts";
 import { t } from "../text.ts";
 import { IconButton } from "../ui/kit.tsx";
+import { useLeaving } from "../ui/leaving.ts";
 import type { EntryActions } from "./entries.tsx";
 
 interface ReplayBarProps {
@@ -20,6 +21,7 @@ interface ReplayBarProps {
 
 export function ReplayBar({ turns, at, shown, actions, onAt, onFiles, onClose }: ReplayBarProps) {
   const face = useFace();
+  useLeaving(true, onClose);
   const words =
     face === "dev"
       ? { name: t.replay, of: t.turnOf, before: t.turnBefore, after: t.turnAfter, fork: t.forkHere, edit: t.editAndResend }

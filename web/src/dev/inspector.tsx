@@ -10,6 +10,8 @@ import { seconds, short, size } from "../state/words.ts";
 import { t } from "../text.ts";
 import { copyText } from "../ui/browser.ts";
 import { Empty, IconButton } from "../ui/kit.tsx";
+import { useLeaving } from "../ui/leaving.ts";
+import { PANEL_IS_SHEET, useMedia } from "../ui/media.ts";
 import { complain, toast } from "../ui/toasts.tsx";
 
 const GROUPS: Readonly<Record<string, RegExp>> = {
@@ -135,8 +137,10 @@ export default function Inspector({ live, onClose }: { live: LiveConversation; o
   }, [samples, group, query]);
   const toggle = (key: string): void => setOpen(open === key ? null : key);
   const none = group === "traces" ? traces.length === 0 : shown.length === 0;
+  const sheet = useMedia(PANEL_IS_SHEET);
+  useLeaving(sheet, onClose);
   return (
-    <aside className="panel wide" aria-label={t.traffic} onKeyDown={(event) => event.key === "Escape" && onClose()}>
+    <aside className="panel wide" aria-label={t.traffic} onKeyDown={(event) => !sheet && event.key === "Escape" && onClose()}>
       <div className="panel-head">
         <h2>{t.traffic}</h2>
         <IconButton

@@ -7,12 +7,12 @@ import { api } from "../api/client.ts";
 import type { UsageRow } from "../api/types.ts";
 import { useLinks } from "../app/place.tsx";
 import { Page } from "../app/page.tsx";
-import { useMedia } from "../app/shell.tsx";
 import { useSessions } from "../sessions/list.ts";
 import { serverNow } from "../state/clock.ts";
 import { costOf, day, dollars, month, short } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Empty } from "../ui/kit.tsx";
+import { useMedia } from "../ui/media.ts";
 import { useMore } from "../ui/more.tsx";
 import { Budgets } from "./budgets.tsx";
 

@@ -14,7 +14,9 @@ import { t } from "../text.ts";
 import { dropped, saveBlob } from "../ui/browser.ts";
 import { useColours } from "../ui/code.tsx";
 import { Empty, IconButton, Loading, Problem } from "../ui/kit.tsx";
+import { useLeaving } from "../ui/leaving.ts";
 import { Markdown } from "../ui/markdown.tsx";
+import { PANEL_IS_SHEET, useMedia } from "../ui/media.ts";
 import type { FilePlace } from "../ui/places.ts";
 import { complain, toast } from "../ui/toasts.tsx";
 import { BranchImage } from "./image.tsx";
@@ -179,11 +181,18 @@ export default function FilePanel({ conversation, version, at = null, place = nu
     toast(t.uploaded(paths.length));
     load();
   };
+  const sheet = useMedia(PANEL_IS_SHEET);
+  const leave = (): void => (picked ? setPicked(null) : onClose());
+  useLeaving(sheet, leave);
   return (
     <aside
       className={`panel ${dropping ? "dropping" : ""}`}
       aria-label={t.files}
-      onKeyDown={(event) => event.key === "Escape" && (picked ? setPicked(null) : onClose())}
+      onKeyDown={(event) => {
+        if (sheet || event.key !== "Escape") return;
+        event.preventDefault();
+        leave();
+      }}
       onDragOver={(event) => {
         event.preventDefault();
         setDropping(true);

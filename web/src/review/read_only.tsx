@@ -1,13 +1,13 @@
 /** Changes that are only looked at: of a landing, of a subagent, of an attempt. */
 
 import { useMemo, useRef, useState, type ReactNode } from "react";
-import { useMedia } from "../app/shell.tsx";
 import { rowsOfFile, sidesOf, type Shape } from "../state/diff_rows.ts";
 import { languageOf } from "../state/hunks.ts";
 import { usePreferences } from "../state/preferences.ts";
 import type { ChangedFile } from "../state/review.ts";
 import { size } from "../state/words.ts";
 import { t } from "../text.ts";
+import { useMedia } from "../ui/media.ts";
 import { SECTION_GAP, WindowList, type ListHandle } from "../ui/window_list.tsx";
 import { linkWords, modeWords } from "./bodies.tsx";
 import { Chunk, type Widgets } from "./lines.tsx";

@@ -8,6 +8,7 @@ import { thousands } from "../state/words.ts";
 import { seenName } from "../state/hidden_marks.ts";
 import { t } from "../text.ts";
 import { IconButton } from "../ui/kit.tsx";
+import { useLeaving } from "../ui/leaving.ts";
 import type { Viewed } from "./viewed.ts";
 
 export type TreeRow =
@@ -154,8 +155,9 @@ export function ChangeTree({ files, choice, viewed, current, open, onChoice, onP
       </div>
     );
   };
+  useLeaving(open, onClose);
   return (
-    <aside className={`change-tree ${open ? "" : "shut"}`} aria-label={t.changedFiles} onKeyDown={(event) => event.key === "Escape" && onClose()}>
+    <aside className={`change-tree ${open ? "" : "shut"}`} aria-label={t.changedFiles}>
       <div className="tree-head">
         {ordinary.length === 0 ? (
           <span className="grow">{t.eachByItself(files.length)}</span>

@@ -6,7 +6,7 @@ export const settings = {
   settingsAbout: "What is in force on this server and where it comes from. A change is checked as a whole before anything is written.",
   searchSettings: "Search settings",
   whichSettings: "Which settings",
-  settingKinds: { changeable: "Changeable here", changed: "Set by somebody", all: "All" },
+  settingKinds: { changeable: "Changeable here", changed: "Not the default", all: "All" },
   allDefaults: "Every setting has its default",
   byDefault: "default",
   notSet: "not set",

@@ -65,7 +65,7 @@ export const shell = {
   messagesWord: "messages",
   state: { running: "running", waiting: "waits for you", failed: "failed", done: "done", idle: "not begun" },
   actionsOf: (title: string) => `Actions for ${title}`,
-  deleted: (title: string) => `Deleted “${title}”. What had not landed is kept for 7 days.`,
+  deleted: (title: string) => `Deleted “${title}”. It can be restored for 7 days.`,
   furtherPages: "Further pages",
   theme: "Theme",
   themes: { light: "Light", dark: "Dark", system: "Same as system" },

@@ -44,7 +44,7 @@ def add_attempt(application: typer.Typer, call: Callable[..., int]) -> None:
         json: _Json = False,
         workspace: _Where = None,
     ) -> int:
-        """Let several attempts at one task compete and rank them by checks; nothing lands."""
+        """Let several attempts at one task compete. Checks rank them; nothing lands."""
         return call(
             "run.attempt", "attempt", task=task, attempts=attempts, checks=check or [], models=model or [],
             agents=agent or [], merge=merge, json=json, workspace=workspace,

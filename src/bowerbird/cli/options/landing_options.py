@@ -46,7 +46,7 @@ def add_landings(application: typer.Typer, call: Callable[..., int]) -> None:
         json: _Json = False,
         workspace: _Where = None,
     ) -> int:
-        """List what landed in this directory, or fix a landing that needs attention."""
+        """List what landed here, or fix a landing that needs attention."""
         if what is None:
             return call("review.commands", "landings", json=json, workspace=workspace)
         ways = [

@@ -44,7 +44,7 @@ def add_upkeep_commands(application: typer.Typer, call: Callable[..., int]) -> N
         force: Annotated[bool, Option("--force", help="Replace the earlier backup in DIR.")] = False,
         json: Json = False,
     ) -> int:
-        """Copy sessions, branches, landings and tokens to DIR while servers and commands keep running."""
+        """Copy all that is kept to DIR. Servers and commands keep running."""
         return call("admin.backup", "backup", directory=directory, force=force, json=json)
 
     @application.command("restore")
@@ -52,7 +52,7 @@ def add_upkeep_commands(application: typer.Typer, call: Callable[..., int]) -> N
         directory: Annotated[str, Argument(metavar="DIR", help="A directory that `backup` wrote.")],
         json: Json = False,
     ) -> int:
-        """Bring a backup into an empty data directory (choose one with --data-dir)."""
+        """Bring a backup into an empty data directory. Choose one with --data-dir."""
         return call("admin.backup", "restore", directory=directory, json=json)
 
     @application.command("disk")
@@ -62,7 +62,7 @@ def add_upkeep_commands(application: typer.Typer, call: Callable[..., int]) -> N
         ] = False,
         json: Json = False,
     ) -> int:
-        """Show what takes up space in the data directory, and free what can go."""
+        """Show what takes up space, and free what can go."""
         return call("admin.disk", "disk", free=free, json=json)
 
     application.add_typer(_trash(call), name="trash")
@@ -116,7 +116,7 @@ def add_more_commands(application: typer.Typer, call: Callable[..., int]) -> Non
         quiet: Annotated[bool, Option("--quiet", "-q", help="Only the answer and errors.")] = False,
         json: Annotated[bool, Option("--json", help="Write the result as JSON.")] = False,
     ) -> int:
-        """Make a directory for a server or an assistant: settings, secrets, memory files."""
+        """Make a directory for a server or an assistant. In it: settings, secrets, memory files."""
         if not project:
             return call("admin.init", "init", directory=directory, yes=yes, dry_run=dry_run, json=json)
         return call(
@@ -165,7 +165,7 @@ def add_more_commands(application: typer.Typer, call: Callable[..., int]) -> Non
             str | None, Option("-w", "--workspace", help="Directory; default: the current one.")
         ] = None,
     ) -> int:
-        """Comment on a line of a session's changes; the agent replies and fixes it."""
+        """Comment on a changed line. The agent replies and fixes it."""
         return call(
             "run.comment",
             "comment",

@@ -24,7 +24,7 @@ def add_serving(application: typer.Typer, call: Callable[..., int]) -> None:
         port: Annotated[int | None, Option("--port", help="Port; default: server.port.")] = None,
         workspace: Where = None,
     ) -> int:
-        """Serve HTTP and WebSocket until stopped."""
+        """Serve the pages, HTTP and WebSocket until stopped."""
         return call("admin.serve", "serve", host=host, port=port, workspace=workspace)
 
     @application.command("gateway")
@@ -32,7 +32,7 @@ def add_serving(application: typer.Typer, call: Callable[..., int]) -> None:
         bind: Annotated[str | None, Option("--bind", help="Address; default: gateway.bind.")] = None,
         port: Annotated[int | None, Option("--port", help="Port; default: gateway.port.")] = None,
     ) -> int:
-        """Run allowed commands of this host for agents elsewhere, until stopped."""
+        """Run allowed commands of this host for agents elsewhere."""
         return call("admin.gateway", "gateway", bind=bind, port=port)
 
     service = typer.Typer(help="The server as a service.", rich_markup_mode=None, no_args_is_help=True)

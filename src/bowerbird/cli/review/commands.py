@@ -176,11 +176,10 @@ def land(
             include=tuple(client.paths(include)),
             commit=CommitWish(message, branch=branch) if commit or (message or branch) is not None else None,
         )  # fmt: skip
+        if session is not None and len(chosen) > len(paths) and _ID.fullmatch(session):
+            await check_word(client, thread_id, session)  # the id of a session that is not there?
         asked = await choose(screen, client, thread_id, wanted, patch=patch, yes=yes)
         if asked is None:
-            # By a person's choice, or by a slip: the id of a session that is not there.
-            if session is not None and len(chosen) > len(paths) and _ID.fullmatch(session):
-                await check_word(client, thread_id, session)
             return shell.json(NOTHING) if json else DONE
         if check:
             show = shell.json if json else None

@@ -104,7 +104,7 @@ async def choose(
     # What has arrived before is no more among the commits to land; the user's branch may still follow it.
     follows = wanted.commits == "fast_forward" and wanted.paths is None
     if not entries and not follows and not (plan.get("commits") and wanted.commits != "never"):
-        return _nothing(screen, why_empty(plan["entries"], named=bool(wanted.paths)))
+        return _nothing(screen, why_empty(plan["entries"], named=wanted.paths or ()))
     if patch and entries:
         choice = await choose_hunks(screen, entries, await client.diff(thread_id, wanted.paths))
         if choice.is_empty:
@@ -145,7 +145,7 @@ async def land_chosen(screen: Screen, client: Client, thread_id: str, wanted: To
     finally:
         screen.step("")
     if landed is None or not (landed["entries"] or landed["refused"] or landed.get("history")):
-        return _nothing(screen, why_empty([], named=bool(wanted.paths)))
+        return _nothing(screen, why_empty([], named=wanted.paths or ()))
     return landed
 
 

@@ -101,12 +101,19 @@ def taint_line(entries: Sequence[Row]) -> str:
     return f"{plural(len(tainted), 'path')} tainted: written after reading text from outside{said}"
 
 
-def why_empty(entries: Sequence[Row], *, named: bool = False) -> str:
-    """Return why there is nothing to land.
+def why_empty(entries: Sequence[Row], *, named: Sequence[str] = ()) -> str:
+    """Return why there is nothing to land, of the paths that were named, if any.
 
-    >>> why_empty([], named=True)
-    'no such path has changed'
+    >>> why_empty([], named=["/a.py", "/b"])
+    'the branch changes neither a.py nor b'
     """
     if entries:
         return "only files that Git ignores have changed (`--include PATH` lands them, too)"
-    return "no such path has changed" if named else "there are no changes to land"
+    if not named:
+        return "there are no changes to land"
+    paths = [harmless_path(path.lstrip("/")) for path in named]
+    if len(paths) == 1:
+        return f"the branch does not change {paths[0]}"
+    if len(paths) == 2:
+        return f"the branch changes neither {paths[0]} nor {paths[1]}"
+    return f"the branch changes none of the {len(paths)} paths that were named"

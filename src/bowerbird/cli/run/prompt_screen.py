@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app, in_terminal, run_in_terminal
@@ -41,17 +41,15 @@ from bowerbird.cli.run.keyboard import (
     kept_lines,
 )
 from bowerbird.cli.run.pictures import Pictures
+from bowerbird.cli.run.prompt_words import HINTS, PROMPTS, Mode
 from bowerbird.cli.terminal.notifying import How, Notifier
 from bowerbird.cli.terminal.terminal import Spinner, Terminal
 from bowerbird.cli.terminal.text import above_and_before, cut, echoed, harmless, wrapped
-
-Mode = Literal["idle", "running", "feedback", "asking"]
 
 PENDING_LINES = 4
 CALL_LINES = 5
 ECHO_LINES = 20
 TWICE_S = 1.0
-_PROMPTS: dict[Mode, str] = {"idle": "> ", "running": "> ", "feedback": "feedback> ", "asking": "answer> "}
 
 
 class Leave(Exception):
@@ -110,6 +108,7 @@ class ChatScreen:
             key_bindings=self._keys(),
             input_processors=[TABS],
             bottom_toolbar=self._toolbar,
+            placeholder=lambda: ANSI(Terminal.styled(HINTS.get(self.mode, ""), "dim", terminal.out)),
             refresh_interval=0.1,
             prompt_continuation=lambda width, _line, _wrapped: " " * max(width - 2, 0) + "… ",
             enable_history_search=True,
@@ -248,7 +247,7 @@ class ChatScreen:
     @property
     def prompt(self) -> str:
         """What stands before the typed text now."""
-        return self.question or _PROMPTS[self.mode]
+        return self.question or PROMPTS[self.mode]
 
     def echo(self, prompt: str, text: str) -> None:
         """Print what was typed at `prompt`, as it stays on the screen."""
@@ -344,7 +343,7 @@ class ChatScreen:
         width = max(self.width - 1, 10)
         asked, prompt = above_and_before(self.prompt, width)
         lines, dim = list[str](), self._terminal.out
-        if self.mode == "running":
+        if self.mode == "running" and dim.cursor:  # else it would stay there, and be read out
             tail = [line for line in harmless(self._pending).expandtabs(4).split("\n") if line.strip()]
             lines += [Terminal.styled(cut(line, width), "dim", dim) for line in tail[-PENDING_LINES:]]
             lines += [cut(f"    {worker.frame()}", width) for worker in self._workers.values()]

@@ -51,7 +51,7 @@ def read_command_line(arguments: Sequence[str], commands: Collection[str] = COMM
     """Divide `arguments`: options of every command, then a command with its own.
 
     A first word that is no command is a prompt for `run`; a word that is nearly a command is
-    refused, so that a typo does not cost a model call.
+    refused, so that a typo does not cost a model call, and `help` is a question about this program.
 
     Raises:
         CliExit: code 2.
@@ -67,6 +67,8 @@ def read_command_line(arguments: Sequence[str], commands: Collection[str] = COMM
             return CommandLine(anywhere, tuple(rest))
         return CommandLine(anywhere, ("run", *rest))
     first = rest[0]
+    if rest == ["help"] or (first == "help" and len(rest) == 2 and rest[1] in commands):
+        return CommandLine(anywhere, (*rest[1:], "--help"))
     if first in commands:
         return CommandLine(anywhere, tuple(rest))
     near = difflib.get_close_matches(first, commands, n=1, cutoff=0.7)

@@ -79,7 +79,7 @@ class CliExit(Exception):
 _ENDS = {
     "max_turns": "every model call that it may make is made (--max-turns, agent.max_turns)",
     "token_budget": "its tokens are used up (agent.max_token_budget)",
-    "budget": "its money is used up (--max-cost, budgets)",
+    "budget": "the next call may cost more than is left (--max-cost, budgets)",
     "deadline": "its time is over",
     "stuck": "it repeated the same calls; say what it should do differently",
     "truncated": "the answer is longer than the model can write",

@@ -18,7 +18,7 @@ from bowerbird.cli.terminal.drawing import (
     tool_line,
 )
 from bowerbird.cli.terminal.text import cut, duration, harmless, how_far, one_line, plural
-from bowerbird.cli.turn.retrying import retry_line
+from bowerbird.cli.turn.retrying import restart_line, retry_line
 from bowerbird.cli.turn.story import Story
 from bowerbird.core.events import (
     ApprovalAnswer,
@@ -113,6 +113,7 @@ class TurnPainter:
         self._calls: dict[str, ToolOutcome | None] = {}  # of this answer, in its order; those not drawn yet
         self._blocks = Blocks()
         self._texts: dict[str, Pieces] = {}
+        self._broke_off: str | None = None
         self._last: Literal["", "text", "line"] = ""
 
     def begin(self) -> None:
@@ -132,6 +133,8 @@ class TurnPainter:
         event = published.event
         match event:
             case TextLive():
+                if self._broke_off is not None:
+                    self._say_begun_again()
                 self._sink.doing("writing")
                 text = self._texts.setdefault(event.message_id, Pieces())
                 self._draw(self._blocks.feed(text.take(event.content, event.offset)))
@@ -142,7 +145,7 @@ class TurnPainter:
                 self._texts.pop(event.message_id, None)
                 self._draw(self._blocks.finish())
                 self._sink.pending("")
-                self._note(Notice("restart", f"the answer broke off ({event.reason}); it begins again"))
+                self._broke_off = event.reason
             case AssistantStep():
                 self._assistant(event)
             case ToolOutcome():
@@ -173,6 +176,11 @@ class TurnPainter:
         for use in event.message.tool_uses:
             self._calls[use.id] = None
             self._run(use.id)
+
+    def _say_begun_again(self) -> None:
+        """Say that what is drawn above is void, where no line about another try has said so."""
+        why, self._broke_off = restart_line(self._broke_off or ""), None
+        self._note(Notice("restart", why))
 
     def _run(self, call_id: str, last: str = "") -> None:
         call = self._story.calls.get(call_id)
@@ -257,6 +265,7 @@ class TurnPainter:
     def _note(self, event: object) -> None:
         match event:
             case Retrying():
+                self._broke_off = None  # this line says it, too
                 text = retry_line(event.reason, event.delay_s)
             case Compaction():
                 text = SUMMARISED

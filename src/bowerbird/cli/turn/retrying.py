@@ -23,3 +23,16 @@ def retry_line(reason: str, delay_s: float) -> str:
         'the provider cannot be reached; trying again in 2 s'
     """
     return f"{_WORDS.get(reason, one_line(reason))}; trying again in {delay_s:.0f} s"
+
+
+def restart_line(reason: str) -> str:
+    """Return that an answer begins again; a kind of failure is no word for people.
+
+    Example:
+        >>> restart_line("the connection was lost")
+        'the answer broke off: the connection was lost; it begins again'
+        >>> restart_line("timeout")
+        'the answer broke off; it begins again'
+    """
+    why = "" if not reason or reason in _WORDS else f": {one_line(reason)}"
+    return f"the answer broke off{why}; it begins again"

@@ -3,6 +3,7 @@
 Here: the routes. Not here: sums (`store/rows/usage_report.py`), enforcing limits (`sessions/turn/money.py`).
 """
 
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any, Literal
 
@@ -82,21 +83,23 @@ async def budgets(context: Context, caller: Viewer) -> Response:
     wanted |= {("user", caller.user_id), ("deployment", "")} if caller.role == "admin" else {
         ("user", caller.user_id)
     }  # fmt: skip
-    today = datetime.now(UTC).date().isoformat()
-    rows: list[dict[str, Any]] = []
-    for scope, key in sorted(wanted):
-        configured = context.settings.budgets.get(scope)
-        limit = limits.get((scope, key), configured)
-        own = limits.get((OWN, key)) if scope == "session" else None
-        if own is not None:
-            limit = own if limit is None else min(own, limit)
-        window = today if scope in DAILY else ""
-        standing = await context.sessions.lookup.standing(scope, key, window, limit or 0.0)
-        source = "set" if own is not None or (scope, key) in limits else "settings"
-        total = None if limit is None else standing.limit_usd
-        rows.append({"scope": scope, "key": key, "limit_usd": total, "source": source,
-                     "spent_usd": standing.spent, "held_usd": standing.held})  # fmt: skip
-    return answer(rows)
+    return answer([await _standing(context, scope, key, limits) for scope, key in sorted(wanted)])
+
+
+async def _standing(
+    context: ServerContext, scope: str, key: str, limits: Mapping[tuple[str, str], float]
+) -> dict[str, Any]:
+    """Return a limit, where it comes from, and what is spent under it."""
+    limit = limits.get((scope, key), context.settings.budgets.get(scope))
+    own = limits.get((OWN, key)) if scope == "session" else None
+    if own is not None:
+        limit = own if limit is None else min(own, limit)
+    window = datetime.now(UTC).date().isoformat() if scope in DAILY else ""
+    standing = await context.sessions.lookup.standing(scope, key, window, limit or 0.0)
+    source = "set" if own is not None or (scope, key) in limits else "settings"
+    total = None if limit is None else standing.limit_usd
+    return {"scope": scope, "key": key, "limit_usd": total, "source": source,
+            "spent_usd": standing.spent, "held_usd": standing.held}  # fmt: skip
 
 
 async def _is_seen(context: ServerContext, caller: Caller, scope: str, key: str) -> bool:
@@ -123,14 +126,5 @@ async def set_budget(wanted: NewBudget, context: Context, caller: User) -> Respo
     limit = wanted.limit_usd
     await context.sessions.lookup.set_limit(wanted.scope, key, limit, settings, authority=authority, by=by)
     await context.sessions.keepers.limits_lifted()
-    configured = context.settings.budgets.get(wanted.scope)
-    return answer(
-        {
-            "scope": wanted.scope,
-            "key": key,
-            "limit_usd": limit if limit is not None else configured,
-            "source": "set" if limit is not None else "settings",
-            "spent_usd": 0.0,
-            "held_usd": 0.0,
-        }
-    )
+    limits = await context.sessions.lookup.limits()
+    return answer(await _standing(context, wanted.scope, key, limits))

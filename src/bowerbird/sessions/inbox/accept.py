@@ -78,6 +78,7 @@ class Accepted(msgspec.Struct, frozen=True):
         interrupt: a running turn that must stop for this input.
         superseded: a waiting turn whose driver may be in this process and must let go.
         session, input: the rows of the session, locked, and of an input that made a turn.
+        answers: the input is the answer to a question, and shown as that.
     """
 
     receipt: Receipt
@@ -86,6 +87,7 @@ class Accepted(msgspec.Struct, frozen=True):
     superseded: TurnRow | None = None
     session: SessionRow | None = None
     input: InboxRow | None = None
+    answers: bool = False
 
 
 def take_back(connection: Connection, thread_id: str, inbox_id: str) -> InboxRow:
@@ -169,7 +171,7 @@ def _answer_by_typing(connection: Connection, offered: Offered, waiting: TurnRow
     # Kept under its own key too, so that a repeat of the message is known.
     row = msgspec.structs.replace(_input(offered, waiting.turn_id), kind="answer", state="done")
     insert_input(connection, row)
-    return Accepted(Receipt(row.id, waiting.turn_id, 0), wake=waiting, superseded=waiting)
+    return Accepted(Receipt(row.id, waiting.turn_id, 0), wake=waiting, superseded=waiting, answers=True)
 
 
 def supersede(connection: Connection, waiting: TurnRow) -> None:

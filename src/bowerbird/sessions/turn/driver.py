@@ -79,7 +79,8 @@ class Driver:
             self._attempt = Attempt(context, begun, lease, self._stop, self._draining, lambda: self._left)
             return await self._attempt.drive()
         except LeaseLost as error:
-            _log.warning("turn %s: %s", self.ref.turn_id, error)
+            # Nothing to warn about: the turn goes on, here where a machine slept, else with who took it over.
+            _log.info("turn %s was left to whoever is free: %s", self.ref.turn_id, error)
             return None
         finally:
             await lease.aclose()
