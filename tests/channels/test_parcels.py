@@ -1,12 +1,14 @@
 """What the outbox brings a chat besides answers: files of the branch, and what schedules say (AS-24, AS-38)."""
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from support.chats import Chatting
+from support.chats import ChatService, Chatting
 from support.sessions import writes
 
+from bowerbird.channels.contract import Rejected
 from bowerbird.sessions.delivery.messages import Parcel, ordered_ids
 from bowerbird.store.rows.outbox import OutboxRow, insert_parcels
 
@@ -66,3 +68,20 @@ async def owed(chat: Chatting, kind: str, content: dict[str, Any], key: str) -> 
         dedupe_key=key,
     )  # fmt: skip
     await chat.home.store.write(lambda c: insert_parcels(c, [row]))
+
+
+async def test_a_file_that_the_chat_does_not_take_is_said_there(
+    chat: Chatting, fake: Any, service: ChatService
+) -> None:
+    """AS-24, law 7: an empty file was "on its way", and only the log knew that it never came."""
+    fake.script(writes("empty.txt", ""), sends("empty.txt"), {"text": "it is on its way"}, {"text": "hello"})
+
+    async def refused(chat_id: str, path: Path, caption: str = "") -> None:
+        raise Rejected(f"{path.name} is empty; it takes no empty file.")
+
+    service.send_file = refused  # type: ignore[method-assign]
+    await service.say("send me the report")
+    said = await service.wait_text("empty.txt could not be sent: empty.txt is empty")
+    assert said.is_plain
+    await service.say("hi")
+    await service.wait_text("hello")

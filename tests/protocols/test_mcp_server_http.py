@@ -208,3 +208,24 @@ async def test_what_is_no_message_is_refused_in_a_sentence(server: LiveServer) -
             assert len(said["error"]["message"]) < 120 and "pydantic" not in answer.text
             assert said["id"] == (3 if b'"id":3' in body else None) and "mcp-session-id" not in answer.headers
     assert (await server.http.post("/mcp", json=PING, headers=session)).status_code == 200
+
+
+async def test_only_an_initialize_begins_a_session(server: LiveServer) -> None:
+    """PT-10: each look at the address made one, and a thousand looks ended the sessions of all who were idle."""
+    user = await token(server, "a")
+    for method in ("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"):
+        for accepted in ("text/event-stream", "text/html"):
+            answer = await server.http.request(method, "/mcp", headers={**user, "Accept": accepted})
+            assert answer.status_code == (400 if method in ("GET", "DELETE") else 405), (method, answer)
+            assert "mcp-session-id" not in answer.headers, (method, accepted)
+            if method in ("GET", "DELETE"):
+                assert "initialize" in answer.json()["error"]["message"], answer.text
+            elif method != "HEAD":
+                assert answer.headers["allow"] == "GET, POST, DELETE"
+    notice = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    for body, number in ((PING, 2), (notice, None), ({"jsonrpc": "2.0", "id": 9, "result": {}}, 9)):
+        answer = await server.http.post("/mcp", json=body, headers={**HEADERS, **user})
+        assert answer.status_code == 400 and "mcp-session-id" not in answer.headers, (body, answer.text)
+        assert answer.json()["id"] == number and "initialize" in answer.json()["error"]["message"]
+    session = await begun(server, user)
+    assert (await server.http.post("/mcp", json=PING, headers=session)).status_code == 200

@@ -2,11 +2,13 @@
 
 import gzip
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from support.patience import HANG_S
 from support.servers import TestServer, begin, change, say, serve
 
 
@@ -209,3 +211,22 @@ def test_a_request_comes_from_one_origin(server: TestServer, client: httpx.Clien
         wrong = client.post("/api/chat", headers=[("Origin", own), ("Origin", second)])
         assert (wrong.status_code, wrong.json()["code"]) == (400, "bad_request")
     assert client.post("/api/chat", headers={"Origin": own}).status_code == 200
+
+
+def test_who_leaves_with_a_request_behind_a_stream_is_noticed(
+    server: TestServer, client: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    """SV-20, SV-59: only the newest request heard of it: the stream went on, and each left a traceback in the log."""
+    conversation = begin(client)
+    name, port = server.url.partition("://")[2].split(":")
+    head = f" HTTP/1.1\r\nHost: {name}:{port}\r\n\r\n"
+    for _ in range(3):
+        with socket.create_connection((name, int(port)), timeout=HANG_S) as leaving:
+            stream = f"GET /api/conversations/{conversation}/events{head}GET /health/live{head}"
+            leaving.sendall(stream.encode())
+            seen = b""
+            while b": connected" not in seen:
+                seen += leaving.recv(65_536)
+    say(client, conversation, "hi")  # which the streams would show
+    say(client, conversation, "hi again")
+    assert [row.getMessage() for row in caplog.records if row.levelname == "ERROR"] == []

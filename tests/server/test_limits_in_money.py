@@ -3,11 +3,12 @@
 import json
 import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine, event
 from support.patience import HANG_S
 from support.servers import TestServer, begin, say, serve, until
 from websockets.sync.client import connect
@@ -15,6 +16,7 @@ from websockets.sync.client import connect
 from bowerbird.core.ids import new_thread_id
 from bowerbird.store.rows.sessions import SessionRow, insert_session
 from bowerbird.store.rows.tokens import make_token
+from bowerbird.store.rows.usage_report import set_standing_limit
 
 SPENT = {"text": "hello", "usage": {"input": 1000, "output": 1000}}
 
@@ -155,3 +157,51 @@ def test_a_limit_on_the_oldest_of_many_conversations_is_listed(team: Team) -> No
 
     team.server.run(team.server.serving.context.store.write(more))  # type: ignore[arg-type]
     assert [row["key"] for row in team.ben.get("/api/budgets").json()] == [first, "ben"]
+
+
+@contextmanager
+def statements() -> Iterator[list[str]]:
+    """What is asked of every database meanwhile."""
+    asked: list[str] = []
+
+    def note(_c: object, _k: object, statement: str, *_: object) -> None:
+        asked.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield asked
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+
+
+@pytest.mark.parametrize("role", ["admin", "user"])
+def test_many_limits_are_shown_with_a_few_queries(team: Team, role: str) -> None:
+    """SV-32: each limit was three queries, of everybody else's conversations one: a second for 500."""
+    who = team.root if role == "admin" else team.ben
+
+    def more(connection: Connection) -> None:
+        for n in range(500):
+            thread = new_thread_id()
+            insert_session(connection, SessionRow(thread_id=thread, kind="web", owner=f"user{n}"))
+            for scope, key in (("user", f"user{n}"), ("session", thread), ("schedule", thread)):
+                set_standing_limit(connection, scope, key, 5.0)
+
+    with statements() as few:
+        shown = len(who.get("/api/budgets").json())
+    team.server.run(team.server.serving.context.store.write(more))  # type: ignore[arg-type]
+    with statements() as many:
+        rows = who.get("/api/budgets").json()
+    assert len(rows) == shown + (1_500 if role == "admin" else 0)
+    assert len(many) <= len(few) + 60, len(many)
+
+
+def test_a_limit_that_is_set_says_where_it_stands(team: Team) -> None:
+    """SV-32: the answer said that nothing was spent, whatever the list said."""
+    conversation = begin(team.ben)
+    say(team.ben, conversation, "spend")
+    for who, scope, key in ((team.ben, "session", conversation), (team.root, "user", "ben")):
+        said = team.limit(who, scope, key, 100).json()
+        [row] = [r for r in team.root.get("/api/budgets").json() if (r["scope"], r["key"]) == (scope, key)]
+        assert said == row and row["spent_usd"] > 0, (said, row)
+    said = team.limit(team.root, "user", "ben", None).json()
+    assert (said["limit_usd"], said["source"]) == (None, "settings") and said["spent_usd"] > 0

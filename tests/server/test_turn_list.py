@@ -200,3 +200,25 @@ def test_a_422_has_a_code_as_every_error_has(client: httpx.Client, body: dict[st
     wrong = client.post(f"/api/conversations/{thread}/messages", json=body)
     assert (wrong.status_code, wrong.json()["code"]) == (422, "invalid")
     assert json.loads(bytes(problem_response(422, "invalid", []).body))["code"] == "invalid"
+
+
+@pytest.mark.parametrize("word", ["approve", "auto_approve", "reject", "raise"])
+def test_a_word_of_another_kind_answers_no_question_with_options(
+    server: TestServer, client: httpx.Client, word: str
+) -> None:
+    """SV-29: a client that approves whatever waits told the agent that the colour is "approve"."""
+    asking = {"name": "ask_user", "input": {"question": "Which?", "options": ["blue", "raise"]}}
+    server.fake.script({"tools": [asking]}, {"text": "ok"})
+    thread = begin(client)
+    say(client, thread, "go")
+    [asked] = [q for q in client.get("/api/approvals").json() if q["conversation_id"] == thread]
+    place = f"/api/approvals/{asked['request_id']}"
+    if word != "raise":
+        refused = client.post(place, json={"decision": word})
+        assert refused.status_code == 422 and "'blue', 'raise'" in str(refused.json()["detail"]), refused.text
+        assert asked in client.get("/api/approvals").json()
+    words = {"decision": word} if word == "raise" else {"decision": word, "feedback": f"rather {word}"}
+    assert client.post(place, json=words).status_code == 200
+    path = f"/api/conversations/{thread}"
+    until(lambda: client.get(path).json()["status"] == "done", "the turn goes on", HANG_S)
+    assert list(words.values())[-1] in str(server.fake.requests[-1]["messages"][-1])

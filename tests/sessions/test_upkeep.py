@@ -32,8 +32,8 @@ async def test_logs_that_are_gone_are_written_again_after_the_start(tmp_path: Pa
     assert {name: after[name] for name in before} == before
 
 
-async def test_a_days_sum_reads_that_day_only(home: Place) -> None:
-    """Team 12: it read all usage ever, at least once a model call, inside the only writer."""
+async def test_a_sum_reads_only_that_day_or_that_session(home: Place) -> None:
+    """Team 12, SE-41: it read all usage ever, at least once a model call, inside the only writer."""
     if home.store.dialect != "sqlite":
         return  # the same statement; its plan is asked for where every plan is the same
     seen: list[tuple[str, object]] = []
@@ -46,6 +46,7 @@ async def test_a_days_sum_reads_that_day_only(home: Place) -> None:
 
         day = "2026-11-22"
         standings(connection, [MoneyScope("user", "ben", day, 1.0), MoneyScope("deployment", "", day, 1.0)])
+        standings(connection, [MoneyScope("session", "0123456789ab", "", 1.0)])
         event.remove(connection, "before_cursor_execute", note)
         plans: list[str] = []
         for statement, values in seen:
@@ -54,5 +55,6 @@ async def test_a_days_sum_reads_that_day_only(home: Place) -> None:
         return plans
 
     plans = await home.store.read(look)
-    assert len(plans) == 2
-    assert all("ix_usage_at" in plan for plan in plans), plans
+    assert len(plans) == 3
+    assert all("ix_usage_at" in plan for plan in plans[:2]), plans
+    assert "SCAN" not in plans[2], "SQLite folds case in LIKE: every call read all usage"

@@ -230,7 +230,10 @@ class ChannelDeliverer:
         sent = await self._store.read(lambda c: sent_parts(c, self.door, key))
         if turn is None or 0 in sent:
             return None
-        await self._send_file(address, turn.thread_id, path, caption)
+        try:
+            await self._send_file(address, turn.thread_id, path, caption)
+        except Rejected as error:  # the agent has said that it is on its way
+            await self._channel.send(address, f"{path} could not be sent: {error}", is_plain=True)
         await self._store.write(lambda c: note_sent(c, self.door, key, 0, ""))
         return None
 

@@ -25,6 +25,7 @@ from bowerbird.server.http.pages import lost_page
 from bowerbird.server.http.pages import router as pages_router
 from bowerbird.server.routes import routers
 from bowerbird.server.routes.openapi import describe, operation_id
+from bowerbird.server.socket import no_socket
 from bowerbird.server.socket import router as socket_router
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def create_server(context: "ServerContext", mounts: "Mapping[str, ASGIApp] | Non
     handle_errors(app, lost_page)
     app.router.routes.extend(Route(path, door) for path, door in (mounts or {}).items())
     app.router.routes.extend(own_routes())
+    app.router.add_websocket_route("/{path:path}", no_socket)  # the last: it takes what no other has
     # For the Allow of a 405: one path may have routes in several places.
     app.state.patterns = [
         (route.path_regex, frozenset(route.methods or ()))

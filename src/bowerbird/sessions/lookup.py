@@ -22,7 +22,7 @@ from bowerbird.store.rows.sessions import SessionRow
 from bowerbird.store.rows.traces import traces_of
 from bowerbird.store.rows.turns import find_turn
 from bowerbird.store.rows.usage import MoneyScope, Standing, standings
-from bowerbird.store.rows.usage_report import OWN, By, standing_limits, usage_rows
+from bowerbird.store.rows.usage_report import OWN, By, limits_of, standing_limits, usage_rows
 from bowerbird.store.store import Store
 
 __all__ = ("OWN", "By", "Lookup", "SessionRow")
@@ -71,15 +71,13 @@ class Lookup:
         """Return sums by key; see `usage_rows`."""
         return await self._store.read(lambda c: usage_rows(c, by, since=since, until=until, owner=owner))
 
-    async def limits(self) -> dict[tuple[str, str], float]:
-        """Return the limits in USD that people set, by (scope, key)."""
-        return await self._store.read(standing_limits)
+    async def limits(self, owner: str | None = None) -> dict[tuple[str, str], float]:
+        """Return the limits in USD that people set, by (scope, key); with `owner` only what is theirs."""
+        return await self._store.read(lambda c: standing_limits(c) if owner is None else limits_of(c, owner))
 
-    async def standing(self, scope: str, key: str, window: str, limit_usd: float) -> Standing:
-        """Return where a limit stands in a window of time, "" for ever."""
-        place = MoneyScope(scope, key, window, limit_usd)
-        (found,) = await self._store.read(lambda c: standings(c, [place]))
-        return found
+    async def standings(self, places: Sequence[MoneyScope]) -> list[Standing]:
+        """Return where limits stand, in the order asked for."""
+        return await self._store.read(lambda c: standings(c, places))
 
     async def set_limit(
         self,

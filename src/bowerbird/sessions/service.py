@@ -264,7 +264,7 @@ class SessionService(Reader):
             NotAllowed, AlreadyAnswered, NoPendingRequest, InvalidArgument: nothing is changed.
         """
         turn, request = await find_request(self.store, request_id, thread_id)
-        check_decision(request, decision, calls)
+        check_decision(request, decision, calls, feedback)
         body = answer_body(request.id, decision, by, feedback, calls)
         sender = {"id": by or None, "door": door}
         if request.kind == "budget" and decision == "raise":

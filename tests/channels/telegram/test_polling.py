@@ -318,3 +318,34 @@ def _random_value(chance: random.Random, depth: int) -> Any:
         return [_random_value(chance, depth - 1) for _ in range(chance.randrange(4))]
     keys = ["id", "type", "offset", "length", "file_id", "user", "message_id", "chat", "from"]
     return {chance.choice(keys): _random_value(chance, depth - 1) for _ in range(chance.randrange(4))}
+
+
+async def test_a_wait_of_a_day_makes_nobody_deaf_for_a_day(desk: Any, fake: FakeTelegram) -> None:
+    """AS-13: one such answer to a poll, of a server in between say, and nothing arrived until tomorrow."""
+    desk.timing = replace(desk.timing, asked_s=0.05)
+    fake.script("getUpdates", 429, "Too Many Requests: retry after 86400", retry_after=86_400)
+    async with desk.open():
+        await fake.say("hello")
+        assert await desk.texts() == ["hello"]
+    assert any("1 day" in report for report in desk.reports) and desk.reports[-1] == ""
+
+
+async def test_a_server_that_repeats_itself_is_not_asked_for_ever(desk: Any, fake: FakeTelegram) -> None:
+    """AS-13: two hundred polls a second, each stored and found to be known. Numbers that begin anew arrive."""
+    desk.timing = replace(desk.timing, retry_s=0.1)
+    answer = fake._getUpdates  # pyright: ignore[reportPrivateUsage]
+    old = {"message_id": 1, "date": 1, "chat": {"id": 7, "type": "private"}, "from": {"id": 7}, "text": "old"}
+
+    async def again(_: object) -> list[Any]:
+        return [{"update_id": 3, "message": old}]
+
+    async with desk.open():
+        await fake.say("first")
+        await desk.all_confirmed()
+        before = len(fake.of("getUpdates"))
+        fake._getUpdates = again  # type: ignore[method-assign]
+        await fake.say("second")
+        await asyncio.sleep(0.6)
+        assert len(fake.of("getUpdates")) - before <= 8
+        fake._getUpdates = answer  # type: ignore[method-assign]
+        assert {"first", "old", "second"} == set(await desk.texts())

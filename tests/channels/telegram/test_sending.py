@@ -219,6 +219,7 @@ async def test_files_are_sent_within_their_limit(desk: Any, fake: FakeTelegram, 
         file.truncate(50_000_001)
     async with desk.open() as channel:
         await channel.send_file("-7.3", small, "c" * 2_000)
+        await channel.send_file("-7", small, "c" + "\U0001f426" * 1_000)  # Telegram counts UTF-16 units
         for path, why in (
             (large, "50 MB"),
             (empty, "empty"),
@@ -227,7 +228,8 @@ async def test_files_are_sent_within_their_limit(desk: Any, fake: FakeTelegram, 
         ):
             with pytest.raises(Rejected, match=why):
                 await channel.send_file("-7", path)
-    (call,) = fake.of("sendDocument")
+    call, birds = fake.of("sendDocument")
+    assert birds.params["caption"] == "c" + "\U0001f426" * 511
     assert (call.file_name, call.file) == ("a b.txt", small.read_bytes())
     assert len(call.params["caption"]) == 1_024 and call.params["message_thread_id"] == "3"
 

@@ -230,3 +230,14 @@ async def test_an_album_whose_delivery_fails_is_tried_whole(desk: Any, fake: Fak
         await desk.all_confirmed()
     assert seen == [2, 2, 2]
     assert len(desk.quarantined) == 2
+
+
+def test_half_a_character_anywhere_is_shown_as_such() -> None:
+    """AS-2: with one in a name the message was set aside, and its sender heard nothing."""
+    half = "a\ud83d"
+    ann = {"id": 7, "is_bot": False, "first_name": half, "last_name": half}
+    document = {"file_id": "f", "file_name": f"{half}.txt"}
+    message = known({"text": half, "from": ann, "quote": {"text": half}})
+    file = known({"caption": half, "document": document})
+    said = (message.text, message.user_name, message.quote, file.text, file.media[0].name)
+    assert said == ("a\ufffd", "a\ufffd a\ufffd", "a\ufffd", "a\ufffd", "a\ufffd.txt")

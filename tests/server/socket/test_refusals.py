@@ -1,9 +1,11 @@
 """SV-35: sockets that are refused are told why, and are no errors in the log."""
 
 import asyncio
+import json
 
 import pytest
 from support.live_server import LiveServer, events, one, say, text_of
+from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 
@@ -90,3 +92,30 @@ async def test_a_text_that_is_cut_within_a_letter_is_whole_again(server: LiveSer
     async with server.socket(await server.conversation()) as socket:
         await socket.send([b'{"type":"message","content":"3 \xe2', b"\x82", b'\xac"}'], text=True)
         assert text_of(await events(socket, "done")) == "well"
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_the_socket_asked_for_in_plain_http_says_that_it_is_one(
+    server: LiveServer, method: str
+) -> None:
+    """SV-35: it was "there is nothing at", the word of a proxy that does not pass the upgrade on."""
+    conversation = await server.conversation()
+    answer = await server.http.request(method, f"/api/chat/{conversation}/ws")
+    assert (answer.status_code, answer.headers["upgrade"]) == (426, "websocket")
+    if method == "GET":
+        said = answer.json()
+        assert said["code"] == "upgrade_required" and "WebSocket" in said["detail"], said
+    wrong = await server.http.post(f"/api/chat/{conversation}/ws")
+    assert (wrong.status_code, wrong.headers["allow"]) == (405, "GET, HEAD")
+
+
+@pytest.mark.parametrize("path", ["/api/conversations", "/ws", "/api/chat/ws"])
+async def test_a_socket_where_there_is_none_is_refused_in_words(server: LiveServer, path: str) -> None:
+    """SV-35: it was a 403 without a word, as if somebody were forbidden something."""
+    with pytest.raises(InvalidStatus) as refused:
+        async with connect(server.address.replace("http", "ws", 1) + path, proxy=None):
+            pass
+    answer = refused.value.response
+    said = json.loads(answer.body or b"{}")
+    assert answer.status_code == 404 and said["code"] == "not_found", answer
+    assert path in said["detail"] and "/api/chat/{conversation_id}/ws" in said["detail"], said

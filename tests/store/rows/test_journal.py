@@ -6,11 +6,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from sqlalchemy import Connection
+from support.cpu_time import cpu
 from support.stores import THREAD, TURN, opened, say, text_record, with_lease
 
 from bowerbird.core.errors import LeaseLost, StoreError, UnknownSession
 from bowerbird.store import Append, NewRecord, Record, Store
 from bowerbird.store.journal.journal import CORRUPT, Intent, Outcome, UsageRow
+from bowerbird.store.journal.reading import read_records
 from bowerbird.store.rows.leases import release_lease, take_lease
 from bowerbird.store.rows.sessions import SessionRow, insert_session
 
@@ -237,3 +240,38 @@ async def test_unknown_types_and_keys_are_kept(store: Store) -> None:
     await store.append(Append(THREAD, epoch, (NewRecord("from_the_future", {"x": [1, None]}, TURN),)))
     [record] = await store.records(THREAD)
     assert (record.type, record.body) == ("from_the_future", {"x": [1, None]})
+
+
+async def test_a_page_costs_what_it_holds_however_long_the_history_is(store: Store) -> None:
+    """SV-46: each page read all that came after it, so that a viewer of 17,500 records waited 20 seconds."""
+    epoch = await with_lease(store)
+    for _ in range(20):
+        await say(store, *["x"] * 500, epoch=epoch)
+    last = len(await store.records(THREAD)) - 20
+
+    def costs(connection: Connection) -> tuple[float, float]:
+        first, end = (
+            cpu(lambda after=after: read_records(connection, THREAD, after=after, limit=10))
+            for after in (5, last)
+        )
+        return first, end
+
+    early, late = await store.read(costs)
+    assert early < 8 * late, f"{early:.4f} s with 10,000 records behind it, {late:.4f} s with 20"
+
+
+async def test_pages_are_the_whole_history_with_its_gaps(store: Store) -> None:
+    """SE-13, SV-46: page by page as at once, over what is missing or corrupt, and in a fork."""
+    epoch = await with_lease(store)
+    await say(store, *[str(n) for n in range(40)], epoch=epoch)
+    await alter(store, "DELETE FROM journal WHERE seq IN (3, 4, 5, 12, 30)")
+    await alter(store, "UPDATE journal SET body = 'x' WHERE seq = 13")
+    fork = SessionRow(thread_id="f" * 12, kind="web", parent_thread_id=THREAD, parent_seq=30)
+    await store.write(lambda c: insert_session(c, fork))
+    for thread in (THREAD, fork.thread_id):
+        whole = await store.records(thread)
+        for limit in (1, 2, 7, 100):
+            found: list[Record] = []
+            while page := await store.records(thread, after=found[-1].seq if found else 0, limit=limit):
+                found += page
+            assert found == whole, (thread, limit)

@@ -17,6 +17,7 @@ from bowerbird.channels.contract import Button, ChannelError, Deliver, IncomingM
 from bowerbird.channels.telegram.bot import SERVER, Link, open_link
 from bowerbird.channels.telegram.bot import said as words_of
 from bowerbird.channels.telegram.downloads import Downloads
+from bowerbird.channels.telegram.markup import cut
 from bowerbird.channels.telegram.pieces import pieces_of
 from bowerbird.channels.telegram.polling import Begun, Lease, Poller, Quarantine, Report, Timing
 from bowerbird.channels.telegram.progress import Hide, Progress
@@ -212,7 +213,7 @@ class TelegramChannel:
             return
         try:
             await _started(self._link).bot.answer_callback_query(
-                message.callback_id, text=said[:MAX_SAID] or None
+                message.callback_id, text=cut(said, MAX_SAID) or None
             )
         except Exception as error:  # noqa: BLE001  a press that is not answered only shows a clock
             _log.debug("telegram: a button was not answered: %s", words_of(error))

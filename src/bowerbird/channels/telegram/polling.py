@@ -64,7 +64,8 @@ class Lease(Protocol):
 @dataclass(frozen=True, slots=True)
 class Timing:
     """Seconds: of a long poll, between pieces of an album, after a conflict, between looks at the lease,
-    after a failure, and after the token was refused."""
+    after a failure, after the token was refused, and at most before Telegram is asked again however long it
+    says to wait: who is deaf for a day by one answer misses everybody."""
 
     poll_s: int = 30
     album_s: float = 1.0
@@ -72,6 +73,7 @@ class Timing:
     lease_s: float = 5.0
     retry_s: float = 1.0
     refused_s: float = 30.0
+    asked_s: float = 300.0
 
 
 @dataclass(slots=True)
@@ -192,7 +194,7 @@ class Poller:
             return self._timing.refused_s
         self._say(f"Telegram cannot be reached: {said(error)}")
         if isinstance(error, RetryAfter):
-            return max(delay_s, seconds_of(error))
+            return max(delay_s, min(seconds_of(error), self._timing.asked_s))
         return delay_s
 
     def _say(self, problem: str) -> None:
@@ -221,6 +223,8 @@ class Poller:
     async def _settle(self, updates: Sequence[Any], deliver: Deliver) -> float:
         """Deliver what can be delivered; returns the seconds after which the rest is asked for again."""
         numbered = {number: raw for raw in updates if (number := _number(raw)) is not None}
+        # Numbers may begin anew below the old ones; a server that gives old ones for ever is asked in peace.
+        is_old = bool(numbered) and max(numbered) < self._offset
         now = asyncio.get_running_loop().time()
         for number in numbered:
             self._first_seen.setdefault(number, now)
@@ -229,10 +233,9 @@ class Poller:
             chats.setdefault(work.chat, []).append(work)
         waits = await asyncio.gather(*(self._in_order(works, now, deliver) for works in chats.values()))
         self._advance(sorted(numbered))
-        if len(numbered) < len(updates):
-            waits.append(
-                self._timing.retry_s
-            )  # what has no number cannot be confirmed and comes again at once
+        if is_old or len(numbered) < len(updates):
+            # What has no number cannot be confirmed and comes again at once.
+            waits.append(self._timing.retry_s)
         return min((wait for wait in waits if wait > 0), default=0.0)
 
     def _advance(self, numbers: Sequence[int]) -> None:

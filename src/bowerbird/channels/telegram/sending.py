@@ -33,7 +33,7 @@ from bowerbird.channels.telegram.errors import (
     unknown_answer,
 )
 from bowerbird.channels.telegram.limits import Limits, Slot
-from bowerbird.channels.telegram.markup import to_text
+from bowerbird.channels.telegram.markup import cut, to_text
 from bowerbird.channels.telegram.pieces import ANSWER_FILE, read_pieces
 from bowerbird.channels.telegram.polling import seconds_of
 from bowerbird.core.threads import to_thread
@@ -190,7 +190,7 @@ class Sender:
             sending = self._bot.send_document(
                 self._chat(to),
                 file,
-                caption=caption[:MAX_CAPTION] or None,
+                caption=cut(caption, MAX_CAPTION) or None,
                 message_thread_id=to.topic,
                 reply_markup=buttons,
                 read_timeout=120,

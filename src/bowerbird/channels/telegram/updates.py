@@ -81,7 +81,7 @@ def _pressed(query: CallbackQuery, key: str) -> Arrival | None:
             chat_id=_chat_id(message),
             user_id=str(query.from_user.id),
             user_name=_name(query.from_user),
-            text=query.data,
+            text=_whole(query.data),
             is_private=message.chat.type == "private",
             message_id=str(message.message_id),
             kind="button",
@@ -123,7 +123,7 @@ def _written(message: Message, me: Me, key: str) -> Arrival | None:
             received_at=_sent_at(message),
             mentions_bot=is_mentioned,
             media=media,
-            quote="" if message.quote is None else message.quote.text,
+            quote="" if message.quote is None else _whole(message.quote.text),
         ),
         None if message.media_group_id is None else f"{message.chat.id}/{message.media_group_id}",
     )
@@ -147,7 +147,13 @@ def _is_by(message: Message | None, me: Me) -> bool:
 
 
 def _name(user: User) -> str:
-    return f"{user.first_name} {user.last_name}".strip() or user.username or str(user.id)
+    name = f"{user.first_name} {user.last_name}".strip() or user.username or str(user.id)
+    return _whole(name)
+
+
+def _whole(text: str) -> str:
+    """Return a text with U+FFFD for half a character, which JSON can name and nothing can store."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _sent_at(message: Message) -> str:
@@ -161,7 +167,7 @@ def _without_mentions(message: Message, me: Me) -> tuple[str, bool]:
     """Return the text without the bot's own name, and whether the name was in it."""
     text = message.text or message.caption
     if not text and message.sticker is not None:
-        return message.sticker.emoji, False
+        return _whole(message.sticker.emoji), False
     source = text.encode("utf-16-le", "surrogatepass")
     kept = bytearray()
     at, is_mentioned = 0, False
@@ -200,5 +206,5 @@ def _best(sizes: Sequence[PhotoSize]) -> Sequence[PhotoSize]:
 
 
 def _file(kind: MediaKind, file: File) -> Media:
-    name = PurePosixPath(file.file_name.replace("\\", "/")).name
+    name = PurePosixPath(_whole(file.file_name).replace("\\", "/")).name
     return Media(kind, file.file_id, name, file.mime_type, file.file_size)

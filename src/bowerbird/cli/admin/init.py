@@ -14,6 +14,7 @@ from pathlib import Path
 from bowerbird.cli.admin.assistant_files import Answers, NewFile, files_of
 from bowerbird.cli.terminal.exits import DONE, FAILED, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
+from bowerbird.cli.terminal.typed import typed
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.model_presets import PRESETS
 
@@ -100,7 +101,7 @@ def _asked(shell: Shell) -> Answers:
 
 def _choice(question: str, known: Collection[str], default: str) -> str:
     while True:
-        answer = input(f"{question} [{default}]: ").strip().lower() or default
+        answer = typed(f"{question} [{default}]: ").strip().lower() or default
         if answer in known:
             return answer
         sys.stderr.write(f"  {answer!r} is none of {', '.join(known)}\n")
@@ -110,7 +111,7 @@ def _zone(default: str) -> str:
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     while True:
-        answer = input(f"Time zone of schedules [{default}]: ").strip() or default
+        answer = typed(f"Time zone of schedules [{default}]: ").strip() or default
         try:
             return ZoneInfo(answer).key
         except (ZoneInfoNotFoundError, ValueError, OSError):

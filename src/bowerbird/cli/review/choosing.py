@@ -16,6 +16,7 @@ HELP = (
     "n  do not land this",
     "a  land this and the rest of this file",
     "d  land neither this nor the rest of this file",
+    "p  show all of this, in a pager where it is long",
     "q  ask no more; land what was chosen",
     "?  this help",
 )

@@ -27,9 +27,11 @@ from bowerbird.cli.review.dialogue import undo as undo_one
 from bowerbird.cli.review.drawn import landing_rows, write_diff
 from bowerbird.cli.review.git_lines import is_uncommitted
 from bowerbird.cli.terminal.exits import DONE, FAILED, PARTLY
+from bowerbird.cli.terminal.pager import show_paged
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.terminal import Ability
 from bowerbird.cli.terminal.text import harmless, harmless_path, table
+from bowerbird.cli.terminal.typed import typed
 from bowerbird.core.errors import LandingRefused, UnknownSession
 from bowerbird.core.threads import to_thread
 from bowerbird.sessions.wishes import NOTHING_CODE, NOTHING_TO_LAND, Commits, CommitWish, ToLand
@@ -83,6 +85,10 @@ class TerminalScreen:
         """See `Screen`."""
         self._terminal.write(text)
 
+    async def page(self, drawn: str, plain: str) -> None:
+        """See `Screen`."""
+        show_paged(self._terminal, drawn, plain)  # as `diff` does: nothing else goes on meanwhile
+
     def step(self, bar: str) -> None:
         """See `Screen`."""
         if bar:
@@ -93,7 +99,7 @@ class TerminalScreen:
     async def ask(self, question: str) -> str | None:
         """See `Screen`."""
         try:
-            return await to_thread(input, question)
+            return await to_thread(typed, question)
         except EOFError:
             return None
 

@@ -1,22 +1,21 @@
 """The review as a conversation with a person: what to land, by file or by hunk; undoing; discarding (UI-44).
 
 Here: the questions and what is said, over a `Screen`, so that `bowerbird land` and `/land` are the same. Not
-here: what answers choose (`choosing.py`), landing itself, options of commands.
+here: which hunks (`hunks.py`), landing itself, options of commands.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, cast
 
 from msgspec.structs import replace
 
 from bowerbird.cli.client.protocol import Client, Row
-from bowerbird.cli.review.choosing import HELP, Answer, Choice, Choosing, Question, questions_of
 from bowerbird.cli.review.drawn import files_of
 from bowerbird.cli.review.git_lines import commit_of, history_lines, is_uncommitted
+from bowerbird.cli.review.hunks import choose_hunks
 from bowerbird.cli.review.marking import held_lines, to_accept, why_empty, without_unnamed
-from bowerbird.cli.terminal.drawing import coloured_diff
+from bowerbird.cli.review.screen import Screen
 from bowerbird.cli.terminal.exits import APPROVAL, DONE, PARTLY, USAGE, CliExit, NothingToLand
-from bowerbird.cli.terminal.terminal import Ability, LandingBar
+from bowerbird.cli.terminal.terminal import LandingBar
 from bowerbird.cli.terminal.text import harmless, harmless_path, plural, table
 from bowerbird.core.errors import LandingRefused
 from bowerbird.sessions.wishes import ToLand
@@ -25,62 +24,9 @@ MOST_LISTED = 20
 MARKS = {"create": "A", "mkdir": "A", "symlink": "L", "delete": "D", "rmdir": "D", "chmod": "m"}
 _CONFLICTS = frozenset({"both_modified", "both_created", "delete_modify", "modify_delete"})
 _DRIFT = {"mergeable": "edited since: will be merged", "conflict": "CONFLICT", "same": "already there"}
-_WHOLE = {
-    "create": "this new file", "delete": "this deletion", "chmod": "these permissions",
-    "mkdir": "this new directory", "rmdir": "the directory's deletion", "symlink": "this link",
-}  # fmt: skip
-
 Outcome = Row | LandingRefused | None
 MOST_REFUSED = 50  # named one by one
 """The record of what landed, the refusal, or nothing: then nothing was chosen."""
-
-
-class Screen(Protocol):
-    """Where the review is shown and answered."""
-
-    @property
-    def width(self) -> int:
-        """Columns now."""
-        ...
-
-    @property
-    def stream(self) -> Ability:
-        """What drawn text goes to: says whether it has colours."""
-        ...
-
-    @property
-    def can_ask(self) -> bool:
-        """Whether a person sits here."""
-        ...
-
-    @property
-    def prefix(self) -> str:
-        """What stands before the name of a command here: `bowerbird `, or `/`."""
-        ...
-
-    def warn(self, text: str, style: str = "") -> None:
-        """Say what a question is about, or what is wrong."""
-        ...
-
-    def tell(self, text: str, style: str = "") -> None:
-        """Say a result."""
-        ...
-
-    def note(self, text: str) -> None:
-        """Say what could be done next."""
-        ...
-
-    def draw(self, text: str) -> None:
-        """Show drawn text."""
-        ...
-
-    def step(self, bar: str) -> None:
-        """Show how far a long landing is; "" when it is over. Of any thread."""
-        ...
-
-    async def ask(self, question: str) -> str | None:
-        """Return the line that answers; None when the input has ended."""
-        ...
 
 
 async def land(
@@ -176,47 +122,6 @@ async def confirmed(screen: Screen, question: str) -> bool:
     if not screen.can_ask:
         return False
     return (await screen.ask(f"{question} [y/N] ") or "").strip().lower() in ("y", "yes")
-
-
-# ---------------------------------------------------------------- hunks
-
-
-async def choose_hunks(
-    screen: Screen, entries: Sequence[Mapping[str, Any]], diff: Mapping[str, Any]
-) -> Choice:
-    """Ask hunk by hunk; an end of input is `q`.
-
-    Args:
-        entries: of the plan. diff: of the same paths, which has the hunks' texts.
-
-    Raises:
-        CliExit: nobody can be asked.
-    """
-    if not screen.can_ask:
-        raise CliExit(USAGE, "--patch asks for each hunk and needs a terminal; name paths instead")
-    choosing = Choosing(questions_of(entries, diff))
-    last = ""
-    while (question := choosing.question) is not None:
-        if question.path != last:
-            flags = f"  [{', '.join(question.flags)}]" if question.flags else ""
-            screen.tell(f"{question.op} {harmless_path(question.path.lstrip('/'))}{flags}", "bold")
-            last = question.path
-        if question.text:
-            screen.draw(coloured_diff(question.text + "\n", screen.stream))
-        choosing.answer(await _answer(screen, question))
-    return choosing.choice
-
-
-async def _answer(screen: Screen, question: Question) -> Answer:
-    place = f"({question.number}/{question.of}) " if question.of > 1 else ""
-    what = "this hunk" if question.hunk else _WHOLE.get(question.op, "this change")
-    while True:
-        line = await screen.ask(f"{place}Land {what}? [y,n,a,d,q,?] ")
-        answer = "q" if line is None else line.strip().lower()[:1]
-        if answer in ("y", "n", "a", "d", "q"):
-            return cast("Answer", answer)
-        for text in HELP:
-            screen.tell(text)
 
 
 # ---------------------------------------------------------------- what is said

@@ -22,6 +22,7 @@ from bowerbird.cli.terminal.exits import APPROVAL, DONE, USAGE, CliExit
 from bowerbird.cli.terminal.run_options import RunOptions, doubt_about
 from bowerbird.cli.terminal.shell import Shell, directory_of
 from bowerbird.cli.terminal.shell import run as run_async
+from bowerbird.cli.terminal.typed import typed
 
 if TYPE_CHECKING:
     from bowerbird.config import Loaded
@@ -217,7 +218,7 @@ def _settle_doubt(shell: Shell, loaded: "Loaded", workspace: Path, options: RunO
     if not is_interactive():
         raise CliExit(USAGE, f"{doubt.reason}; name another with --workspace")
     shell.terminal.warn(f"{doubt.reason}. The agent works on a branch, but would read all of it.", "yellow")
-    if input("Work on it? [y/N] ").strip().lower() not in ("y", "yes"):
+    if typed("Work on it? [y/N] ").strip().lower() not in ("y", "yes"):
         raise CliExit(USAGE)
 
 

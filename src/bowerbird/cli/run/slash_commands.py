@@ -166,6 +166,10 @@ class ChatReview:
         """See `Screen`."""
         self._chat.screen.answer(text)
 
+    async def page(self, drawn: str, plain: str) -> None:
+        """See `Screen`."""
+        await self._chat.screen.lend(lambda: show_paged(self._chat.shell.terminal, drawn, plain))
+
     def step(self, bar: str) -> None:
         """See `Screen`."""
         self._chat.screen.show_step(bar)

@@ -18,6 +18,7 @@ from bowerbird.cli.terminal.command_line import Anywhere
 from bowerbird.cli.terminal.databases import of_server, say_other
 from bowerbird.cli.terminal.exits import DONE, TERMINATED, USAGE, CliExit
 from bowerbird.cli.terminal.terminal import Terminal
+from bowerbird.cli.terminal.typed import typed
 from bowerbird.core.text_paths import is_utf_8
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def ask_sure(question: str) -> bool:
     """Ask a yes-or-no question; no where nobody sits."""
     if not sys.stdin.isatty():
         return False
-    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    return typed(f"{question} [y/N] ").strip().lower() in ("y", "yes")
 
 
 def opened(shell: Shell, workspace: str | None, work: "Callable[[Application, Path], Awaitable[T]]") -> T:

@@ -48,6 +48,26 @@ def fault_of(data: bytes) -> JSONRPCError | None:
     return None if why is None else _answer(_id_of(outer), INVALID_REQUEST, _FORM + why)
 
 
+def without_session(data: bytes) -> JSONRPCError | None:
+    """Return the answer to a message that names no session; None for the one that begins one.
+
+    Args:
+        data: a message, by `fault_of`; nothing, of a request that has no body.
+
+    Example:
+        >>> without_session(b'{"jsonrpc": "2.0", "id": 1, "method": "initialize"}') is None
+        True
+    """
+    outer = decode(data, _Outer) if data else _Outer()
+    if bytes(outer.method) == b'"initialize"':
+        return None
+    return _answer(
+        _id_of(outer),
+        INVALID_REQUEST,
+        "this needs a session: POST initialize; its answer has Mcp-Session-Id",
+    )
+
+
 def _why(outer: _Outer) -> str | None:
     if bytes(outer.jsonrpc) != b'"2.0"':
         return '"jsonrpc" has to be "2.0"'

@@ -22,7 +22,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.responses import Response
 
-from bowerbird.protocols.mcp_server.framing import fault_of
+from bowerbird.protocols.mcp_server.framing import fault_of, without_session
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http import EventStore
@@ -32,6 +32,7 @@ MOST_BYTES = 4 << 20
 MOST_SESSIONS = 1_000
 IDLE_S = 1_800.0
 LOOK_S = 1.0
+_METHODS = ("GET", "POST", "DELETE")
 _SESSION, _VERSION = b"mcp-session-id", b"mcp-protocol-version"
 
 
@@ -152,11 +153,13 @@ class HttpDoor:
         self._follow(scope)
         asked = _header(scope, _SESSION)
         read: deque[Message] = deque()
-        if scope["method"] == "POST" and not _is_modern(scope):
-            body, read = await _read_ahead(receive)
-            if body is not None and len(body) <= MOST_BYTES and (fault := fault_of(body)):
-                said = fault.model_dump_json(by_alias=True)
-                await Response(said, 400, media_type="application/json")(scope, receive, send)
+        if not _is_modern(scope):
+            body: bytes | None = b""
+            if scope["method"] == "POST":
+                body, read = await _read_ahead(receive)
+            refused = _refused(scope["method"], body, asked)
+            if refused is not None:
+                await refused(scope, receive, send)
                 return
         if asked is None and not _is_modern(scope):
             await self._make_room()
@@ -271,6 +274,24 @@ class HttpDoor:
             for visit, stays in zip(visits, await self._stay([v.scope for v in visits]), strict=True):
                 if not stays:
                     visit.cancel.cancel()
+
+
+def _refused(method: str, body: bytes | None, session: str | None) -> Response | None:
+    """Return the answer to what is no message, or has no session and begins none.
+
+    The SDK makes a session of whatever names none, also of what it then refuses.
+    """
+    if method not in _METHODS:
+        allowed = ", ".join(_METHODS)
+        return Response(f"this address takes {allowed}", 405, {"Allow": allowed}, "text/plain")
+    if body is None or len(body) > MOST_BYTES:
+        return None  # the SDK's to refuse
+    fault = fault_of(body) if method == "POST" else None
+    if fault is None and session is None:
+        fault = without_session(body)
+    if fault is None:
+        return None
+    return Response(fault.model_dump_json(by_alias=True), 400, media_type="application/json")
 
 
 async def _read_ahead(receive: "Receive") -> "tuple[bytes | None, deque[Message]]":

@@ -85,6 +85,7 @@ class LimitedHttp(HttpToolsProtocol):
         self._loose = 0  # bytes read since something was complete
         self._moved = False
         self._body: tuple[float, int] | None = None  # when the body began, its bytes so far
+        self._running: RequestResponseCycle | None = None  # uvicorn knows the newest request only
 
     # ------------------------------------------------------------ the connection
 
@@ -101,6 +102,10 @@ class LimitedHttp(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        if self._running is not None and not self._running.response_complete:
+            # Another request came behind it: it would go on, and write to a connection that is closed.
+            self._running.disconnected = True
+            self._running.message_event.set()
         self._unset_keepalive_if_required()
         self._stop_timers()
         if self._place is not None:
@@ -166,6 +171,10 @@ class LimitedHttp(HttpToolsProtocol):
         super().on_message_complete()
         if self._answered():
             self._wait(self._limits.head_s)
+
+    def _start_asgi_task(self, cycle: "RequestResponseCycle", app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     def _name_target(self) -> None:
         """Let the host of an address in absolute form count as a Host header (RFC 9112, 3.2.2)."""

@@ -46,7 +46,8 @@ class CallDecision(Body):
 class Decision(Body):
     """An answer: approve, deny, auto_approve, always_…; approve, reject for a plan; others by kind.
 
-    A question of the agent (kind `user`) takes any text.
+    A question of the agent (kind `user`) takes any text; `deny` leaves it unanswered. Where it offers
+    options, a word that answers other kinds is refused unless it is one of them, or `feedback` has the words.
     """
 
     decision: Annotated[str, Field(min_length=1, max_length=100_000, json_schema_extra={"enum": [*WORDS]})]

@@ -3,7 +3,7 @@
 Here: the routes. Not here: sums (`store/rows/usage_report.py`), enforcing limits (`sessions/turn/money.py`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any, Literal
 
@@ -12,13 +12,13 @@ from pydantic import BeforeValidator, Field
 from starlette.responses import Response
 
 from bowerbird.core.timestamps import to_iso
-from bowerbird.server.common.context import Caller, ServerContext
-from bowerbird.server.common.json_answers import answer, clean, is_id
+from bowerbird.server.common.context import ServerContext
+from bowerbird.server.common.json_answers import answer, clean
 from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.conversations.conversations import hidden_owner
 from bowerbird.server.routes.common import Context, Shown, StrictBody, User, Viewer
 from bowerbird.server.routes.shapes import UsageRow
-from bowerbird.sessions.lookup import OWN
+from bowerbird.sessions.lookup import OWN, MoneyScope
 
 router = APIRouter(prefix="/api", tags=["usage"])
 
@@ -77,40 +77,41 @@ def _at(day: date | None) -> str | None:
 @router.get("/budgets", response_model=list[BudgetShown], summary="Limits in USD and where they stand")
 async def budgets(context: Context, caller: Viewer) -> Response:
     """The caller's daily limit, limits set on their conversations, and for an admin all others too."""
-    limits = await context.sessions.lookup.limits()
-    given = {("session" if scope == OWN else scope, key) for scope, key in limits}
-    wanted = {(scope, key) for scope, key in given if await _is_seen(context, caller, scope, key)}
-    wanted |= {("user", caller.user_id), ("deployment", "")} if caller.role == "admin" else {
-        ("user", caller.user_id)
-    }  # fmt: skip
-    return answer([await _standing(context, scope, key, limits) for scope, key in sorted(wanted)])
+    lookup = context.sessions.lookup
+    is_admin = caller.role == "admin"
+    limits = await lookup.limits(None if is_admin else caller.user_id)
+    wanted = {("session" if scope == OWN else scope, key) for scope, key in limits}
+    wanted |= {("user", caller.user_id), *([("deployment", "")] if is_admin else [])}
+    return answer(await _rows(context, wanted, limits))
 
 
-async def _standing(
-    context: ServerContext, scope: str, key: str, limits: Mapping[tuple[str, str], float]
-) -> dict[str, Any]:
-    """Return a limit, where it comes from, and what is spent under it."""
-    limit = limits.get((scope, key), context.settings.budgets.get(scope))
-    own = limits.get((OWN, key)) if scope == "session" else None
-    if own is not None:
-        limit = own if limit is None else min(own, limit)
-    window = datetime.now(UTC).date().isoformat() if scope in DAILY else ""
-    standing = await context.sessions.lookup.standing(scope, key, window, limit or 0.0)
-    source = "set" if own is not None or (scope, key) in limits else "settings"
-    total = None if limit is None else standing.limit_usd
-    return {"scope": scope, "key": key, "limit_usd": total, "source": source,
-            "spent_usd": standing.spent, "held_usd": standing.held}  # fmt: skip
-
-
-async def _is_seen(context: ServerContext, caller: Caller, scope: str, key: str) -> bool:
-    if caller.role == "admin":
-        return True
-    if scope == "user":
-        return key == caller.user_id
-    if scope in ("session", "schedule"):
-        row = await context.sessions.find(key) if is_id(key) else None
-        return row is not None and row.owner == caller.user_id
-    return False
+async def _rows(
+    context: ServerContext, wanted: Collection[tuple[str, str]], limits: Mapping[tuple[str, str], float]
+) -> list[dict[str, Any]]:
+    """Return where the limits `wanted` stand; `limits` are those that people set."""
+    today = datetime.now(UTC).date().isoformat()
+    places: list[MoneyScope] = []
+    asked: list[tuple[float | None, bool]] = []  # the limit, and whether a person set it
+    for scope, key in sorted(wanted):
+        limit = limits.get((scope, key), context.settings.budgets.get(scope))
+        own = limits.get((OWN, key)) if scope == "session" else None
+        if own is not None:
+            limit = own if limit is None else min(own, limit)
+        places.append(MoneyScope(scope, key, today if scope in DAILY else "", limit or 0.0))
+        asked.append((limit, own is not None or (scope, key) in limits))
+    return [
+        {
+            "scope": standing.scope.scope,
+            "key": standing.scope.key,
+            "limit_usd": None if limit is None else standing.limit_usd,
+            "source": "set" if is_set else "settings",
+            "spent_usd": standing.spent,
+            "held_usd": standing.held,
+        }
+        for standing, (limit, is_set) in zip(
+            await context.sessions.lookup.standings(places), asked, strict=True
+        )
+    ]
 
 
 @router.put("/budgets", response_model=BudgetShown, summary="Set a limit in USD")
@@ -122,9 +123,9 @@ async def set_budget(wanted: NewBudget, context: Context, caller: User) -> Respo
     key = "" if wanted.scope == "deployment" else clean(wanted.key or "")
     if wanted.scope in ("session", "schedule"):
         await owned_session(context, caller, key)
+    lookup, limit = context.sessions.lookup, wanted.limit_usd
     settings, authority, by = context.sessions.settings, caller.authority, caller.user_id
-    limit = wanted.limit_usd
-    await context.sessions.lookup.set_limit(wanted.scope, key, limit, settings, authority=authority, by=by)
+    await lookup.set_limit(wanted.scope, key, limit, settings, authority=authority, by=by)
     await context.sessions.keepers.limits_lifted()
-    limits = await context.sessions.lookup.limits()
-    return answer(await _standing(context, wanted.scope, key, limits))
+    [row] = await _rows(context, [(wanted.scope, key)], await lookup.limits())
+    return answer(row)

@@ -13,15 +13,15 @@ from bowerbird.core.lazy import lazy
 if TYPE_CHECKING:
     from bowerbird.server.socket.endpoint import hub_of
     from bowerbird.server.socket.hub import Hub
-    from bowerbird.server.socket.streams import router
+    from bowerbird.server.socket.streams import no_socket, router
 
-__all__ = ("Hub", "hub_of", "router")
+__all__ = ("Hub", "hub_of", "no_socket", "router")
 
 __getattr__, __dir__ = lazy(
     __name__,
     {
         "endpoint": "hub_of",
         "hub": "Hub",
-        "streams": "router",
+        "streams": "no_socket router",
     },
 )

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.responses import Response, StreamingResponse
+from starlette.websockets import WebSocket
 
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.wire import Done
 from bowerbird.server.access.identity import require
 from bowerbird.server.common.context import Caller, ServerContext, context_of
+from bowerbird.server.common.errors import problem_response
 from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.socket.endpoint import after_of, chat_socket, hub_of
 from bowerbird.server.socket.frames import Frame
@@ -24,8 +26,9 @@ if TYPE_CHECKING:
     from bowerbird.server.socket.hub import Hub, Seat
 
 router = APIRouter(tags=["events"])
+SOCKET = "/api/chat/{conversation_id}/ws"
 # Not a router of its own: what includes others does not show their routes, for HEAD and the Allow of a 405.
-router.add_websocket_route("/api/chat/{conversation_id}/ws", chat_socket)
+router.add_websocket_route(SOCKET, chat_socket)
 
 SSE, NDJSON = "text/event-stream", "application/x-ndjson"
 KEEP_ALIVE_S = 15.0
@@ -43,6 +46,22 @@ _SHOWN: dict[int | str, dict[str, Any]] = {
         "content": {SSE: {"schema": _EVENT}, NDJSON: {"schema": {"type": "string"}}},
     }
 }
+
+
+@router.get(SOCKET, include_in_schema=False)
+async def no_upgrade(conversation_id: str) -> Response:
+    """Say how the socket is opened to who asked for it in plain HTTP (RFC 9110, 15.5.22)."""
+    del conversation_id
+    how = "this is a WebSocket: connect with ws:// or wss://; a proxy must pass on Upgrade and Connection"
+    return problem_response(
+        426, "upgrade_required", how, headers={"Upgrade": "websocket", "Connection": "Upgrade"}
+    )
+
+
+async def no_socket(websocket: WebSocket) -> None:
+    """Refuse a socket at an address that has none, in words; without them it was a bare 403."""
+    where = f"there is no WebSocket at {websocket.url.path}; that of a conversation is {SOCKET}"
+    await websocket.send_denial_response(problem_response(404, "not_found", where))
 
 
 @router.get(

@@ -3,7 +3,7 @@
 Here: those two checks. Not here: storing the answer (`accept.py`), what follows from it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, cast
@@ -11,6 +11,7 @@ from typing import Any, cast
 from sqlalchemy import Connection
 
 from bowerbird.agent.always import DECISIONS as ALWAYS
+from bowerbird.agent.turn_loop.asking import options_of
 from bowerbird.core.errors import AlreadyAnswered, InvalidArgument, NoPendingRequest
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, CallAnswer
 from bowerbird.core.timestamps import from_iso
@@ -27,6 +28,7 @@ DECISIONS: dict[str, tuple[str, ...]] = {
     "effect": ("happened", "did_not_happen", "run_again"),
     "budget": ("raise", "stop"),
 }
+_WORDS = frozenset(word for words in DECISIONS.values() for word in words)
 
 
 async def find_request(
@@ -72,10 +74,15 @@ async def _in_turn(store: Store, turn: TurnRow, request_id: str | None) -> Appro
 
 
 def check_decision(
-    request: ApprovalRequest, decision: str, calls: Mapping[str, CallAnswer] = MappingProxyType({})
+    request: ApprovalRequest,
+    decision: str,
+    calls: Mapping[str, CallAnswer] = MappingProxyType({}),
+    feedback: str | None = None,
 ) -> None:
     """Raise InvalidArgument when `decision`, with what is said of single `calls`, is no answer. Pure."""
     _check_calls(request, decision, calls)
+    if request.kind == "user" and not feedback:
+        _check_word(decision, options_of(request))
     allowed = DECISIONS.get(request.kind)
     if allowed is not None and decision not in allowed:
         raise InvalidArgument(
@@ -84,6 +91,16 @@ def check_decision(
         )
     if decision in ALWAYS and not any(tool.get("rules") for tool in request.tools):
         raise InvalidArgument("this call cannot be allowed for good; use approve or deny")
+
+
+def _check_word(word: str, options: Sequence[str]) -> None:
+    """Refuse a word for other kinds where the agent offered its own: `approve` is no colour."""
+    if not options or word in options or word == "deny" or word not in _WORDS:
+        return
+    raise InvalidArgument(
+        f"{word!r} does not answer this question; use one of {', '.join(map(repr, options))}, words of your "
+        "own, or deny to leave it unanswered"
+    )
 
 
 def _check_calls(request: ApprovalRequest, decision: str, calls: Mapping[str, CallAnswer]) -> None:

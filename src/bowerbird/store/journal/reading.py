@@ -60,18 +60,19 @@ def read_records(
     for span in lineage(connection, thread_id):
         low = max(after, span.after)
         high = min((b for b in (upto, span.upto) if b is not None), default=None)
-        rows = connection.execute(
-            _READ, {"b_thread": span.thread_id, "b_low": low, "b_high": _NO_END if high is None else high}
-        ).all()
+        # Each row is a record at least: no more rows than records are wanted have to be read and decoded.
+        most = _NO_END if limit is None else limit - len(records)
+        place = {"b_thread": span.thread_id, "b_low": low, "b_high": _NO_END if high is None else high}
+        rows = connection.execute(_READ, {**place, "b_most": most}).all()
         expected = low + 1
         for row in rows:
             records.extend(_missing(span.thread_id, expected, row.seq))
             records.append(_decoded(span.thread_id, row))
             expected = row.seq + 1
-        if high is not None and span.thread_id != thread_id:
-            records.extend(_missing(span.thread_id, expected, high + 1))
         if limit is not None and len(records) >= limit:
             return records[:limit]
+        if high is not None and span.thread_id != thread_id:
+            records.extend(_missing(span.thread_id, expected, high + 1))
     return records
 
 
@@ -135,6 +136,7 @@ _READ = (
         journal.c.seq <= bindparam("b_high"),
     )
     .order_by(journal.c.seq)
+    .limit(bindparam("b_most"))
 )
 
 

@@ -4,17 +4,31 @@ Here: sums over `usage`, rows of `budgets` and `reservations`, inside a given tr
 here: whether a call fits (`models/budget.py`), prices.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, bindparam, case, func, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Select,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal,
+    or_,
+    select,
+)
 
 from bowerbird.store.sql.statements import rows_where
 from bowerbird.store.sql.tables import budgets, reservations, sessions, turns, usage
 
 HELD, SETTLED, RELEASED = "held", "settled", "released"
+_AT_ONCE = 100  # scopes asked for at once: a condition of several hundred terms, of SQLite's thousand
 
 
 class MoneyScope(msgspec.Struct, frozen=True):
@@ -96,25 +110,51 @@ def _summed(row: RowMapping) -> TurnUsage:
 
 def session_usage(connection: Connection, thread_id: str) -> TurnUsage:
     """Return what all model calls of a session used, its subagents' and teammates' included."""
-    return _totals(connection, _with_children(thread_id))
+    return _totals(connection, _with_children(connection, thread_id))
 
 
-def _with_children(thread_id: str) -> ColumnElement[bool]:
-    return or_(
-        usage.c.thread_id == thread_id,
-        usage.c.thread_id.startswith(f"{thread_id}.sub", autoescape=True),
-        usage.c.thread_id.startswith(f"{thread_id}.team.", autoescape=True),
-    )
+_BELOW = (".sub", ".team.")  # what follows a session's id in those of its subagents and teammates
+
+
+def _with_children(connection: Connection, thread_id: str) -> ColumnElement[bool]:
+    below = [_begins(connection, f"{thread_id}{mark}") for mark in _BELOW]
+    return or_(usage.c.thread_id == thread_id, *below)
+
+
+def _begins(connection: Connection, prefix: str) -> ColumnElement[bool]:
+    if connection.dialect.name != "sqlite":
+        return usage.c.thread_id.startswith(prefix, autoescape=True)
+    # SQLite's LIKE folds case, so that no index serves it: each model call would read the whole table.
+    return and_(usage.c.thread_id >= prefix, usage.c.thread_id < prefix[:-1] + chr(ord(prefix[-1]) + 1))
 
 
 # ---------------------------------------------------------------- money limits
 
 
 def standings(connection: Connection, scopes: Sequence[MoneyScope]) -> list[Standing]:
-    """Return where each scope stands: spent, held by other calls, and its limit."""
+    """Return where each scope stands: spent, held by other calls, and its limit.
+
+    Asks a few times per hundred scopes of one kind, not once per scope.
+    """
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for s in scopes:
+        kinds.setdefault((s.scope, s.window), []).append(s.key)
+    added: dict[tuple[str, str, str], float] = {}
+    spent: dict[tuple[str, str, str], float] = {}
+    held: dict[tuple[str, str, str], float] = {}
+    for (scope, window), keys in kinds.items():
+        for at in range(0, len(keys), _AT_ONCE):
+            some = keys[at : at + _AT_ONCE]
+            for sums, found in (
+                (added, _added(connection, scope, some, window)),
+                (spent, _spent(connection, scope, some, window)),
+                (held, _held(connection, scope, some, window)),
+            ):
+                sums.update({(scope, key, window): usd for key, usd in found.items()})
+    places = [(s.scope, s.key, s.window) for s in scopes]
     return [
-        Standing(s, s.limit_usd + added_to_limit(connection, s), _spent(connection, s), _held(connection, s))
-        for s in scopes
+        Standing(s, s.limit_usd + added.get(place, 0.0), spent.get(place, 0.0), held.get(place, 0.0))
+        for s, place in zip(scopes, places, strict=True)
     ]
 
 
@@ -176,42 +216,60 @@ def _held_key(scope: MoneyScope) -> str:
 
 def added_to_limit(connection: Connection, scope: MoneyScope) -> float:
     """Return what people's answers added to a limit for its window."""
-    found = connection.scalar(
-        select(budgets.c.limit_usd).where(
-            budgets.c.scope == scope.scope, budgets.c.key == scope.key, budgets.c.window == scope.window
-        )
-    )
-    return float(found or 0.0)
+    return _added(connection, scope.scope, [scope.key], scope.window).get(scope.key, 0.0)
 
 
-def _spent(connection: Connection, scope: MoneyScope) -> float:
-    statement = select(func.coalesce(func.sum(usage.c.cost), 0.0))
-    conditions: list[ColumnElement[bool]] = []
-    if scope.scope == "session":
-        conditions.append(_with_children(scope.key))
-    elif scope.scope == "user":
+def _added(connection: Connection, scope: str, keys: Sequence[str], window: str) -> dict[str, float]:
+    here = (budgets.c.scope == scope, budgets.c.key.in_(keys), budgets.c.window == window)
+    rows = connection.execute(select(budgets.c.key, budgets.c.limit_usd).where(*here))
+    return {row.key: float(row.limit_usd or 0.0) for row in rows}
+
+
+def _spent(connection: Connection, scope: str, keys: Sequence[str], window: str) -> dict[str, float]:
+    """Return what was spent, by those of `keys` of which there is something."""
+    of: ColumnElement[str] = literal("")
+    statement, where = select(func.sum(usage.c.cost)), list[ColumnElement[bool]]()
+    if scope == "session":
+        of = usage.c.thread_id
+        where.append(or_(*(_with_children(connection, key) for key in keys)))
+    elif scope == "user":
+        of = func.coalesce(sessions.c.owner, "")
         statement = statement.join(sessions, sessions.c.thread_id == usage.c.thread_id)
-        nobody = or_(sessions.c.owner.is_(None), sessions.c.owner == "")
-        conditions.append(sessions.c.owner == scope.key if scope.key else nobody)
-    elif scope.scope == "schedule":
+        named = sessions.c.owner.in_(keys)
+        where.append(or_(named, sessions.c.owner.is_(None)) if "" in keys else named)
+    elif scope == "schedule":
+        of = usage.c.thread_id
         statement = statement.join(turns, turns.c.turn_id == usage.c.turn_id)
-        conditions += [usage.c.thread_id == scope.key, turns.c.kind == "schedule"]
-    if scope.window:
+        where += [of.in_(keys), turns.c.kind == "schedule"]
+    if window:
         # A range, not a prefix: so the index on `at` is used, and a day costs what that day has.
-        conditions += [usage.c.at >= scope.window, usage.c.at < _day_after(scope.window)]
-    return float(connection.scalar(statement.where(*conditions)) or 0.0)
+        where += [usage.c.at >= window, usage.c.at < _day_after(window)]
+    if scope != "deployment":
+        statement = statement.group_by(of)
+    sums = {
+        str(key): float(usd or 0.0)
+        for usd, key in connection.execute(statement.add_columns(of).where(*where))
+    }
+    return _with_those_below(sums, keys) if scope == "session" else sums
+
+
+def _with_those_below(sums: Mapping[str, float], keys: Sequence[str]) -> dict[str, float]:
+    """Return the sums of threads as sums of the sessions `keys` that they belong to. Pure."""
+    wanted, found = set(keys), dict[str, float]()
+    for thread_id, usd in sums.items():
+        ends = (match.start() for mark in _BELOW for match in re.finditer(re.escape(mark), thread_id))
+        for key in wanted.intersection((thread_id, *(thread_id[:end] for end in ends))):
+            found[key] = found.get(key, 0.0) + usd
+    return found
 
 
 def _day_after(day: str) -> str:
     return (date.fromisoformat(day) + timedelta(days=1)).isoformat()
 
 
-def _held(connection: Connection, scope: MoneyScope) -> float:
-    found = connection.scalar(
-        select(func.sum(reservations.c.usd)).where(
-            reservations.c.scope == scope.scope,
-            reservations.c.key == _held_key(scope),
-            reservations.c.state == HELD,
-        )
-    )
-    return float(found or 0.0)
+def _held(connection: Connection, scope: str, keys: Sequence[str], window: str) -> dict[str, float]:
+    named = {_held_key(MoneyScope(scope, key, window, 0.0)): key for key in keys}
+    here = (reservations.c.scope == scope, reservations.c.key.in_(named), reservations.c.state == HELD)
+    kept = reservations.c.key
+    rows = connection.execute(select(kept, func.sum(reservations.c.usd)).where(*here).group_by(kept))
+    return {named[key]: float(usd or 0.0) for key, usd in rows}

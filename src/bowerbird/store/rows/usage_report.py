@@ -72,6 +72,17 @@ def standing_limits(connection: Connection) -> dict[tuple[str, str], float]:
     return {(row.scope, row.key): float(row.limit_usd) for row in rows if row.limit_usd is not None}
 
 
+def limits_of(connection: Connection, owner: str) -> dict[tuple[str, str], float]:
+    """Return those of `standing_limits` that are a user's: their own, and those of their sessions."""
+    named = select(budgets.c.scope, budgets.c.key, budgets.c.limit_usd).where(budgets.c.window == STANDING)
+    own = named.where(budgets.c.scope == "user", budgets.c.key == owner)
+    theirs = named.join(sessions, sessions.c.thread_id == budgets.c.key).where(
+        budgets.c.scope.in_(("session", OWN, "schedule")), sessions.c.owner == owner
+    )
+    rows = [*connection.execute(own), *connection.execute(theirs)]
+    return {(row.scope, row.key): float(row.limit_usd) for row in rows if row.limit_usd is not None}
+
+
 def limits_now(connection: Connection, scopes: Sequence[MoneyScope]) -> list[MoneyScope]:
     """Return `scopes` with the limits that people set since they were read; those of settings stay."""
     named = [(scope.scope, scope.key) for scope in scopes]
