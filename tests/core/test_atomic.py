@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bowerbird.core.atomic import replace_at, replace_file
+from bowerbird.core.atomic import make_file, replace_at, replace_file
 
 
 def test_a_reader_finds_the_old_content_or_the_new(tmp_path: Path) -> None:
@@ -118,3 +118,17 @@ def test_a_link_in_the_files_place_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "notes").symlink_to("target")
     replace_file(tmp_path / "notes", b"new")
     assert not (tmp_path / "notes").is_symlink() and (tmp_path / "target").read_text() == "mine"
+
+
+def test_of_many_that_make_one_file_one_does_and_it_is_whole(tmp_path: Path) -> None:
+    def make(letter: bytes) -> bytes | None:
+        try:
+            make_file(tmp_path / "new", letter * 100_000, mode=0o600)
+        except FileExistsError:
+            return None
+        return letter
+
+    with ThreadPoolExecutor(8) as threads:
+        made = [letter for letter in threads.map(make, [b"a", b"b", b"c", b"d"] * 4) if letter is not None]
+    assert len(made) == 1 and (tmp_path / "new").read_bytes() == made[0] * 100_000
+    assert os.listdir(tmp_path) == ["new"] and (tmp_path / "new").stat().st_mode & 0o777 == 0o600

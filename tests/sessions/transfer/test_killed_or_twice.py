@@ -17,9 +17,9 @@ from support.stores import URL
 
 from bowerbird.core.errors import Exists
 from bowerbird.sessions.transfer.backup import is_backup, make_backup, restore_backup
-from bowerbird.sessions.transfer.beside import give_name
 from bowerbird.sessions.transfer.exporting import MARK, export_state
 from bowerbird.store import Store
+from bowerbird.workspace.filled_beside import give_name
 
 
 @pytest.fixture

@@ -32,12 +32,12 @@ from bowerbird.core.forms import decode
 from bowerbird.core.processes.alone import claim_in
 from bowerbird.core.threads import entered, in_thread
 from bowerbird.core.timestamps import now_iso
-from bowerbird.sessions.transfer.beside import give_name, made_beside, remove_tree
 from bowerbird.store import Store
 from bowerbird.store.copies import check_file, copy_to_file, fill_from_file, in_file
 from bowerbird.store.migrations import HEAD
 from bowerbird.store.sql.tables import sessions, turns
 from bowerbird.store.unfinished import ROWS, is_unfinished
+from bowerbird.workspace.filled_beside import give_name, made_beside, remove_tree
 from bowerbird.workspace.landing.record import LandingFolder, Refused
 from bowerbird.workspace.raw_copy import Copied, held, make_equal
 

@@ -25,13 +25,13 @@ from sqlalchemy import Connection, select
 from bowerbird.core.errors import Exists, NotFound
 from bowerbird.core.threads import entered, in_thread, to_thread
 from bowerbird.core.timestamps import now_iso
-from bowerbird.sessions.transfer.beside import give_name, made_beside
 from bowerbird.store.journal.journal import CORRUPT, Record
 from bowerbird.store.journal.reading import read_records
 from bowerbird.store.rows.schedules import stored_tasks
 from bowerbird.store.rows.sessions import SessionRow, list_sessions
 from bowerbird.store.sql.tables import bridge_states, counters
 from bowerbird.store.store import Store
+from bowerbird.workspace.filled_beside import give_name, made_beside
 
 MARK = "bowerbird-export.json"
 COUNTERS = "session_counters.json"

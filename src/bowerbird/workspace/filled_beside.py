@@ -1,7 +1,7 @@
 """A directory that is filled beside the place it is meant for, and gets its name when it is whole.
 
-Here: making it, what killed processes left of such ones, giving it its name. Not here: what is in it
-(`backup.py`, `exporting.py`), which places may be written.
+Here: making it, what killed processes left of such ones, giving it its name. Not here: what is in it (a
+branch's files in `export.py`, backups and exports in `sessions/transfer/`), which places may be written.
 
 At every moment the name stands for a whole directory, the earlier one or the new one, or for none where there
 was none.
