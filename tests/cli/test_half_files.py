@@ -47,3 +47,26 @@ def test_a_conversation_that_could_not_be_exported_whole_leaves_no_file(here: De
     assert not target.exists()
     here.ok("export", "--out", str(target))
     assert target.stat().st_size > 1_000_000
+
+
+def test_a_restore_with_few_descriptors_is_whole_or_nothing_and_names_the_reason(
+    here: Desk, tmp_path: Path
+) -> None:
+    """It called a whole backup damaged, or left half of one that no second restore would go into."""
+    here.fake.script(
+        {"tools": [{"name": "write_file", "input": {"path": "n.txt", "content": "n"}}]}, {"text": "ok"}
+    )
+    here.ok("run", "hi")
+    here.ok("backup", str(tmp_path / "backup"))
+    for most in range(8, 16):
+        data = str(tmp_path / f"data{most}")
+
+        def limit(most: int = most) -> None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+        process = here.start("--data-dir", data, "restore", str(tmp_path / "backup"), preexec_fn=limit)
+        told = process.communicate(timeout=HANG_S)[1].decode()
+        if process.returncode != 0:
+            assert "many open files" in told and "Traceback" not in told, (most, told)
+            here.ok("--data-dir", data, "restore", str(tmp_path / "backup"))
+        assert "hi" in here.ok("--data-dir", data, "sessions")

@@ -27,7 +27,7 @@ from pathlib import Path
 import msgspec
 from sqlalchemy import Connection, select
 
-from bowerbird.core.errors import Exists, NotFound, StoreCorrupt, WorkspaceError
+from bowerbird.core.errors import Exists, NotFound, StoreCorrupt, StoreError, WorkspaceError
 from bowerbird.core.forms import decode
 from bowerbird.core.processes.alone import claim_in
 from bowerbird.core.threads import entered, in_thread
@@ -217,6 +217,7 @@ async def restore_backup(
 
     Raises:
         NotFound, StoreCorrupt: `source` is no backup, or not a whole one; nothing was changed.
+        StoreError: a file of it cannot be read here; nothing was changed.
         Exists: the data directory or the database is not empty; nothing was changed.
         StoreTooNew: a newer program made the backup.
     """
@@ -233,7 +234,9 @@ async def _fill(
 ) -> None:
     async with entered(made_beside(data_dir)) as beside:
         copied = await in_thread(make_equal, source / FILES, beside)
-        if (copied.files, copied.bytes) != (record.files, record.bytes) or copied.refused:
+        if copied.refused:
+            raise StoreError(f"{source} cannot be read whole: {copied.refused[0]}; nothing was changed")
+        if (copied.files, copied.bytes) != (record.files, record.bytes):
             what = f"{copied.files} files of {copied.bytes} bytes, not {record.files} of {record.bytes}"
             raise StoreCorrupt(f"{source} is not whole: {what}; nothing was changed")
         await in_thread(shutil.copyfile, source / DATABASE, beside / ROWS)
@@ -310,4 +313,7 @@ def _empty(data_dir: Path) -> None:
     for entry in data_dir.iterdir():
         if entry.name not in (*_AGAIN, ROWS):
             remove_tree(entry)
-    (data_dir / ROWS).unlink(missing_ok=True)
+    if {entry.name for entry in data_dir.iterdir()} <= {*_AGAIN, ROWS}:
+        (data_dir / ROWS).unlink(
+            missing_ok=True
+        )  # else it stays, and says to all that this is no whole place
