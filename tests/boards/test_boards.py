@@ -1,7 +1,9 @@
 """DE-32 … DE-44: boards over real databases, files and branches."""
 
 import asyncio
+import fcntl
 import json
+import os
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
@@ -10,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.databases import database_url, postgres, postgres_url
+from support.patience import HANG_S
 from support.stores import opened
 
 from bowerbird.boards.boards import BoardKey, Boards, BoardState, board_at, board_of
@@ -298,6 +301,28 @@ asyncio.run(main())
 @pytest.fixture
 def child_path() -> Iterator[str]:
     yield str(Path(__file__).parents[1])
+
+
+async def test_who_is_cancelled_while_another_process_copies_keeps_nobody_out(
+    stores: tuple[Store, Store], key: BoardKey
+) -> None:
+    first, second = (Boards(store) for store in stores)
+    await first.create(key, "Task")
+    await first.refresh(key)
+    (lock,) = (stores[0].data_dir / "boards").iterdir()
+    other = os.open(lock, os.O_RDWR)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    try:
+        waiting = asyncio.create_task(first.refresh(key))
+        _, still = await asyncio.wait([waiting], timeout=0.2)
+        assert still
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        assert waiting.cancelled()
+    finally:
+        os.close(other)
+    for boards in (first, second):
+        assert len((await asyncio.wait_for(boards.refresh(key), HANG_S)).tasks) == 1
 
 
 async def test_two_processes_on_one_file_overwrite_nothing(

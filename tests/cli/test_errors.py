@@ -225,3 +225,31 @@ def test_a_directory_that_is_removed_below_a_chat_is_named(here: Desk) -> None:
         chat.send("/quit\r")
         assert chat.wait() == 0
     assert "Errno" not in chat.text
+
+
+INTERRUPTED = """
+import os, signal, sys
+import bowerbird.cli.parser as parser
+from bowerbird.cli.main import main
+from pydantic_core import SchemaError
+
+def building(*_):
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt as ctrl_c:
+        name = type(ctrl_c).__name__
+    raise SchemaError(f"Error building literal validator:\\n  {name}: ")
+
+parser.parse_and_run = building
+sys.argv = ["bowerbird", "sessions"]
+main()
+"""
+
+
+def test_ctrl_c_while_compiled_code_runs_is_no_internal_error(here: Desk) -> None:
+    """Pydantic makes a SchemaError of it while it builds a model."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], cwd=here.project, env=here.environment, capture_output=True,
+        text=True, check=False, timeout=HANG_S,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "")

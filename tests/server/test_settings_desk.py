@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import httpx
 import pytest
 from support.fake_models import FakeModels
 from support.own_settings import SECRET, serving
-from support.patience import patience
+from support.patience import HANG_S, patience
 from support.servers import begin, say
 
 pytestmark = pytest.mark.timeout(patience(90))
@@ -137,3 +138,28 @@ def test_a_directory_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         answer = change(http, {"agent.max_turns": 3})
         assert answer.status_code == 409 and "cannot be written" in answer.text
         assert row(http, "agent.max_turns")["origin"] == "default"
+
+
+def test_changes_through_two_servers_at_once_are_all_in_the_file(tmp_path: Path) -> None:
+    """UI-83, law 7: what a page was told is saved is saved, whoever else saves at that moment."""
+    file = tmp_path / ".bowerbird" / "config.yaml"
+    with serving(tmp_path) as one, serving(tmp_path) as other, ThreadPoolExecutor(2) as both:
+        for number in range(2, 14):
+            wanted = ("agent.max_turns", one), ("agent.max_teammates", other)
+            changes = [both.submit(change, http, {key: number}) for key, http in wanted]
+            assert [done.result(HANG_S).status_code for done in changes] == [200, 200]
+            assert file.read_text().count(f": {number}\n") == 2
+    assert sorted(os.listdir(file.parent)) == ["config.yaml", "data"]
+
+
+def test_what_a_killed_server_had_begun_to_write_goes_with_the_next_change(tmp_path: Path) -> None:
+    """It may hold a key: it is not left lying about."""
+    file = tmp_path / ".bowerbird" / "config.yaml"
+    file.parent.mkdir()
+    left = file.with_name(".config.yaml.4194999.new")
+    left.write_text(f"providers: {{anthropic: {{api_key: {SECRET}}}}}\n")
+    (file.parent / ".config.yaml.mine.new").write_text("of a person")
+    with serving(tmp_path) as http:
+        assert change(http, {"agent.max_turns": 3}).status_code == 200
+    assert not left.exists()
+    assert sorted(os.listdir(file.parent)) == [".config.yaml.mine.new", "config.yaml", "data"]

@@ -1,14 +1,19 @@
 """Skills installed from zip files: whole or not at all (AS-47), and hidden ones with their reason (AS-45)."""
 
 import io
+import signal
 import stat
+import subprocess
+import sys
 import zipfile
 from collections.abc import Mapping
+from pathlib import Path
 
 import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.patience import HANG_S
 from support.servers import TestServer
 
 SKILL = "---\nname: tidy\ndescription: Tidies up.\n---\nDo it.\n"
@@ -104,3 +109,37 @@ def test_a_hidden_skill_says_why(server: TestServer, client: httpx.Client) -> No
     rows = {row["name"]: row["hidden"] for row in client.get("/api/skills", params={"all": True}).json()}
     assert "NO_SUCH is not set" in rows["music"] and rows["code-review"] is None
     assert client.delete("/api/skills/music").status_code == 200
+
+
+REPLACING = """
+import os, signal, shutil, sys
+from pathlib import Path
+from bowerbird.server.conversations.skill_archives import install_archive
+fatal, seen = int(sys.argv[3]), 0
+def counted(real):
+    def call(*arguments, **options):
+        global seen
+        seen += 1
+        if seen == fatal:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*arguments, **options)
+    return call
+Path.rename, shutil.rmtree = counted(Path.rename), counted(shutil.rmtree)
+install_archive(Path(sys.argv[1]), Path(sys.argv[2]), overwrite=True)
+"""
+
+
+def test_a_skill_that_is_replaced_is_there_wherever_the_server_is_killed(tmp_path: Path) -> None:
+    """AS-47: the earlier one, or the new one."""
+    root, file = tmp_path / "skills", tmp_path / "skill.zip"
+    (root / "tidy").mkdir(parents=True)
+    (root / "tidy/SKILL.md").write_text(SKILL)
+    file.write_bytes(archive({"SKILL.md": SKILL}))
+    for fatal in range(1, 9):
+        command = [sys.executable, "-c", REPLACING, str(root), str(file), str(fatal)]
+        code = subprocess.run(command, check=False, timeout=HANG_S).returncode
+        assert (root / "tidy/SKILL.md").read_text() == SKILL
+        if code == 0:
+            return
+        assert code == -signal.SIGKILL
+    pytest.fail("no process came to its end")

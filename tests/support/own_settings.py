@@ -21,7 +21,8 @@ SECRET = "planted-0123456789"
 @contextmanager
 def serving(home: Path, **variables: str) -> Iterator[httpx.Client]:
     """`bowerbird serve` of a person's own settings, without any file but theirs."""
-    port, work, told = free_port(), home / "work", home / "serve.log"
+    port = free_port()
+    work, told = home / "work", home / f"serve.{port}.log"
     work.mkdir(exist_ok=True)
     # A file, since nobody reads along: a full pipe would stop the server, and its helpers would hold it open.
     with told.open("wb") as log:

@@ -9,8 +9,6 @@ what it then says, so of two writers the later one leaves the newer state.
 """
 
 import asyncio
-import contextlib
-import fcntl
 import hashlib
 import logging
 import os
@@ -36,6 +34,7 @@ from bowerbird.boards.changes import (
 from bowerbird.boards.files import DIRECTORY, file_content, file_name, read_left, write_files
 from bowerbird.boards.rules import TaskChange, TaskData
 from bowerbird.core.errors import WorkspaceError
+from bowerbird.core.processes.alone import alone_when, claim_at
 from bowerbird.core.threads import to_thread
 from bowerbird.store.rows.board import boards_of_threads, find_board
 from bowerbird.store.rows.sessions import find_session
@@ -368,11 +367,10 @@ class Boards:
         """Be the only one, of all processes of this data directory, who writes a board's copies."""
         name = hashlib.sha256(os.fsencode(key.name)).hexdigest()[:32]
         async with self._writing.setdefault(key.name, asyncio.Lock()):
-            handle = await to_thread(_locked, self._store.data_dir / "boards" / f"{name}.lock")
-            try:
+            place = self._store.data_dir / "boards"
+            place.mkdir(mode=0o700, exist_ok=True)
+            async with alone_when(lambda: claim_at(place / f"{name}.lock")):
                 yield
-            finally:
-                os.close(handle)
 
 
 def board_state(connection: Connection, key: BoardKey) -> BoardState:
@@ -381,15 +379,3 @@ def board_state(connection: Connection, key: BoardKey) -> BoardState:
     if head is None:
         return BoardState(0, ())
     return BoardState(head.revision, tuple(all_shown(connection, key.name)))
-
-
-def _locked(path: Path) -> int:
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.close(handle)
-        raise
-    return handle

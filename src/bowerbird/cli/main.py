@@ -67,6 +67,9 @@ def run_command(arguments: Sequence[str]) -> int:
     except (CliExit, BowerbirdError, OSError) as error:
         return _failed(error, shell)
     except Exception as error:  # a defect: people get a line and what to do, never a traceback
+        if _was_interrupted(error):
+            shell.terminal.clear_status()
+            return INTERRUPTED
         if is_debugging():
             raise
         if lack := _lack(error):
@@ -81,6 +84,16 @@ def run_command(arguments: Sequence[str]) -> int:
             "red",
         )
         return FAILED
+
+
+def _was_interrupted(error: BaseException) -> bool:
+    """Whether Ctrl+C is behind an error: compiled code, such as pydantic's, makes one of its own of it."""
+    found: BaseException | None = error
+    while found is not None:
+        if isinstance(found, KeyboardInterrupt) or "KeyboardInterrupt:" in str(found):
+            return True
+        found = found.__cause__ or found.__context__
+    return False
 
 
 def _run(line: CommandLine, shell: Shell) -> int:

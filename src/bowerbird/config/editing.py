@@ -5,6 +5,7 @@ keys may be changed and whether the result is valid (`app/settings/desk.py`).
 """
 
 import os
+import re
 import stat
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -122,12 +123,17 @@ def _leaf(value: Any) -> tuple[str, str]:
 def put_beside(file: Path, content: bytes) -> Path:
     """Write a text beside a settings file, ready to take its place; readable by its owner alone at first.
 
+    What a process that was killed had written there goes: it may hold keys. So only one at a time may do this
+    (`core/processes/alone.py`).
+
     Raises:
         OSError: it cannot be written; nothing is left.
     """
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    new = file.with_name(f".{file.name}.{os.getpid()}.new")
-    new.unlink(missing_ok=True)
+    ours = re.compile(rf"\.{re.escape(file.name)}\.[0-9a-f]+\.new")
+    for left in [entry for entry in file.parent.iterdir() if ours.fullmatch(entry.name)]:
+        left.unlink(missing_ok=True)
+    new = file.with_name(f".{file.name}.{os.urandom(8).hex()}.new")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as stream:

@@ -9,7 +9,8 @@ future, so the coroutine that waits for it sleeps for ever, and with it its turn
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager
 from contextvars import copy_context
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
@@ -78,3 +79,19 @@ async def in_thread(call: Callable[..., T], *arguments: Any) -> T:
         del (
             running
         )  # an error's traceback holds this frame, and the future holds the error: files would stay open
+
+
+@asynccontextmanager
+async def entered(manager: AbstractContextManager[T]) -> AsyncGenerator[T]:
+    """Enter and leave a plain context manager that blocks, in worker threads; left even if cancelled.
+
+    Example:
+        async with entered(made_beside(target)) as directory: ...
+    """
+    inside: list[T] = []
+    try:
+        await in_thread(lambda: inside.append(manager.__enter__()))
+        yield inside[0]
+    finally:
+        if inside:
+            await in_thread(manager.__exit__, None, None, None)

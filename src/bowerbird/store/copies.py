@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError
 from bowerbird.core.errors import Exists, StoreCorrupt
 from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.store.migrate import is_current, upgrade
-from bowerbird.store.sql.failures import store_error
+from bowerbird.store.sql.failures import store_error, translated
 from bowerbird.store.sql.schema import metadata
 from bowerbird.store.sql.sqlite import open_engine
 from bowerbird.store.sql.tables import sessions
@@ -94,6 +94,8 @@ def check_file(source: Path) -> None:
             found = connection.execute("PRAGMA quick_check(1)").fetchone()
         finally:
             connection.close()
+    except sqlite3.OperationalError as error:  # it cannot be looked at, whatever is in it
+        raise store_error(error, str(source)) from error
     except sqlite3.DatabaseError as error:
         raise StoreCorrupt(f"{source} is damaged: {error}; nothing was changed") from error
     if not found or found[0] != "ok":
@@ -104,7 +106,7 @@ def in_file(path: Path, work: Callable[[Connection], T]) -> T:
     """Return what `work` makes of a copy that nobody else has open, in one transaction."""
     engine = open_engine(path, _BUSY_S, writer=True)
     try:
-        with engine.connect() as rows, rows.begin():
+        with translated(str(path)), engine.connect() as rows, rows.begin():
             done = work(rows)
     finally:
         engine.dispose()
@@ -123,10 +125,10 @@ async def fill_from_file(store: Store, source: Path) -> None:
     """
     engine = await to_thread(open_engine, source, _BUSY_S, writer=True)
     try:
-        with engine.connect() as rows, rows.begin():
+        with translated(str(source)), engine.connect() as rows, rows.begin():
             if not is_current(rows):
                 upgrade(rows)
-        with engine.connect() as rows:
+        with translated(str(source)), engine.connect() as rows:
             await store.write(lambda into: _fill(rows, into, store))
     finally:
         await in_thread(engine.dispose)

@@ -3,8 +3,10 @@
 Here: the three formats. Not here: finding changes, the patch's syntax.
 """
 
+import errno
 import io
 import os
+import stat
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +14,11 @@ from typing import Literal
 
 from bowerbird.core.atomic import replace_file
 from bowerbird.core.errors import Exists, InvalidArgument
+from bowerbird.core.ids import ulid
+from bowerbird.core.processes.creation_mask import new_mode
 from bowerbird.workspace.compare.diff import unified_patch
 from bowerbird.workspace.compare.results import Exported
+from bowerbird.workspace.filled_beside import give_name, made_beside
 from bowerbird.workspace.tree.changes import Change, parents_of
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.handles import copy_bytes
@@ -21,6 +26,8 @@ from bowerbird.workspace.tree.stack import Stack, open_regular
 from bowerbird.workspace.tree.threeway import Side
 
 Format = Literal["patch", "tar", "dir"]
+_ONLY_INSIDE = (errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM, errno.EROFS)
+"""A mount point, or a directory that one may fill, but not put another in the place of."""
 WHITEOUT_PREFIX = ".wh."
 OPAQUE_NAME = ".wh..wh..opq"
 
@@ -29,7 +36,8 @@ def export_branch(stack: Stack, changes: Sequence[Change], to: Path, form: Forma
     """Write the branch to `to`.
 
     Args:
-        to: a file for `patch` and `tar`, replaced in one step; for `dir` an empty or new directory.
+        to: a file for `patch` and `tar`, replaced in one step; for `dir` an empty or new directory, which
+            appears whole.
 
     Raises:
         Exists: the directory has entries. InvalidArgument: an unknown format.
@@ -38,7 +46,7 @@ def export_branch(stack: Stack, changes: Sequence[Change], to: Path, form: Forma
         replace_file(to, unified_patch(changes, 3).encode())
         return Exported(str(to), form, len(changes))
     if form == "tar":
-        temporary = to.with_name(f".{to.name}.tmp")
+        temporary = to.with_name(f".{to.name}.{ulid()}")  # two may export to one place
         try:
             with tarfile.open(temporary, "w", format=tarfile.PAX_FORMAT, errors="surrogateescape") as archive:
                 _write_tar(archive, changes)
@@ -94,7 +102,20 @@ def _write_tree(stack: Stack, to: Path) -> int:
     """Copy the merged view; special files are left out. Returns the number of paths."""
     if to.exists() and (not to.is_dir() or next(to.iterdir(), None) is not None):
         raise Exists(f"{to} exists and is not an empty directory; export into a new one", None)
-    to.mkdir(parents=True, exist_ok=True)
+    mode = stat.S_IMODE(to.stat().st_mode) if to.exists() else new_mode(0o777)
+    try:
+        with made_beside(to) as made:
+            count = _fill(stack, made)
+            made.chmod(mode)
+            give_name(made, to, replaces=False)
+    except OSError as error:
+        if error.errno not in _ONLY_INSIDE or not to.is_dir():
+            raise
+        return _fill(stack, to)
+    return count
+
+
+def _fill(stack: Stack, to: Path) -> int:
     view = stack.view
     count = 0
     for path, entry in view.subtree("/").items():

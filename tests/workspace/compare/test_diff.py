@@ -1,9 +1,12 @@
 """Changes, diff, patches, export (WS-34 … WS-36, WS-39, acceptance 8, 13)."""
 
 import os
+import resource
 import subprocess
 import tarfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from support.branches import branch_of, view_of
@@ -115,6 +118,52 @@ async def test_a_directory_export_is_the_view_and_refuses_a_full_directory(tmp_p
             branch.export(tmp_path / "out", "dir")
         branch.export(tmp_path / "out.patch")
         assert (tmp_path / "out.patch").read_text() == branch.unified()
+
+
+async def test_a_directory_export_that_fails_half_way_leaves_nothing_and_can_be_made_again(
+    tmp_path: Path,
+) -> None:
+    with branch_of(tmp_path, {"a": "1\n", "d/x": "x\n", "z": "large" * 100_000}) as branch:
+        (tmp_path / "kept").mkdir()
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+        for place in ("out", "kept"):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limit[1]))
+            try:
+                with pytest.raises(OSError):
+                    branch.export(tmp_path / place, "dir")
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        assert not (tmp_path / "out").exists() and os.listdir(tmp_path / "kept") == []
+        assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+        for place in ("out", "kept"):
+            branch.export(tmp_path / place, "dir")
+            assert set(read_tree(tmp_path / place)) == set(await view_of(branch))
+
+
+@pytest.mark.parametrize("form", ["tar", "dir"])
+async def test_of_exports_to_one_place_at_once_each_is_whole_or_refused(
+    tmp_path: Path, form: Literal["tar", "dir"]
+) -> None:
+    with branch_of(tmp_path, {}) as branch:
+        for number in range(60):
+            await branch.write_file(f"d/f{number}", "x" * 20_000)
+
+        def export() -> bool:
+            try:
+                branch.export(tmp_path / "out", form)
+            except Exists:
+                return False
+            return True
+
+        with ThreadPoolExecutor(6) as threads:
+            done = [each.result() for each in [threads.submit(export) for _ in range(18)]]
+        assert sum(done) == (18 if form == "tar" else 1)
+        if form == "tar":
+            with tarfile.open(tmp_path / "out") as archive:
+                assert sum(member.isfile() for member in archive) == 60
+        else:
+            assert len(os.listdir(tmp_path / "out/d")) == 60
+        assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
 
 
 async def test_sparse_and_special_files_cost_nothing(tmp_path: Path) -> None:

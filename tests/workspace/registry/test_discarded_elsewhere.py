@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.patience import HANG_S
 
 from bowerbird.core.errors import NotFound
 from bowerbird.workspace import Workspace
@@ -125,3 +126,41 @@ async def test_a_landing_of_a_branch_that_was_discarded_elsewhere_is_taken_back(
     place.elsewhere(f"workspace.open({branch.id!r}).discard()")
     workspace.undo(str(landing.id))
     assert (place.root / "a").read_text() == "of the user\n"
+
+
+MAKING = """
+import sys
+from pathlib import Path
+from bowerbird.workspace import Workspace
+rename = Path.rename
+def slow(self, target):
+    done = rename(self, target)
+    if self.name.startswith(".new-"):
+        print(Path(target).name, flush=True)
+        sys.stdin.readline()
+    return done
+Path.rename = slow
+try:
+    Workspace(sys.argv[1], data_dir=sys.argv[2]).branch(name="work")
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.parametrize(("keep", "word"), [(False, "removed"), (True, "discarded")])
+def test_its_maker_is_told_that_a_branch_went_while_it_was_being_made(
+    tmp_path: Path, keep: bool, word: str
+) -> None:
+    """A raw FileNotFoundError; or its maker worked on in the trash, which is emptied."""
+    root, data = tmp_path / "project", tmp_path / "data"
+    root.mkdir()
+    command = [sys.executable, "-c", MAKING, str(root), str(data)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        made = process.stdout.readline().strip()
+        with Workspace(root, data_dir=data) as workspace:
+            workspace.open(made).discard(keep=keep)
+        said, _ = process.communicate("\n", timeout=HANG_S)
+    assert said == f"NotFound branch {made} was {word} while it was being made\n"
+    with Workspace(root, data_dir=data) as workspace:
+        assert workspace.branches() == [] and [row.id for row in workspace.discarded()] == [made] * keep

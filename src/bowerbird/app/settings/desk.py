@@ -8,7 +8,8 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,7 +31,8 @@ from bowerbird.config.keys import Path as KeyPath
 from bowerbird.config.yaml_text import LARGEST_FILE_BYTES, YamlProblem
 from bowerbird.core.errors import BowerbirdError, ConfigError, InvalidArgument, NoModel
 from bowerbird.core.model_presets import PRESETS
-from bowerbird.core.threads import to_thread
+from bowerbird.core.processes.alone import alone_when, claim_in
+from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.models.local.weights import find_weights
 from bowerbird.models.registry import resolve_name
 from bowerbird.server.common.context import Reloaded
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_OTHERS_S = 30.0  # another server's change takes a moment
 LoadFrom = Callable[[Path], Loaded]
 NO_ENGINE = "needs the extra `local`: pip install 'bowerbird[local]' on the server, then start it again"
 
@@ -88,11 +91,12 @@ class SettingsDesk:
                     raise InvalidArgument(f"{'.'.join(path)[:200]}: {locked}")
             check_addresses(self._loaded, wanted)
             try:
-                before = await to_thread(self._write, wanted, removed)
-                done = await self._reload()
-                if done.errors:
-                    # What was valid a moment ago is refused by the running parts: nothing has changed there.
-                    await to_thread(self._put_back, before)
+                async with _alone(target_file(self._loaded)):
+                    before = await in_thread(self._write, wanted, removed)
+                    done = await self._reload()
+                    if done.errors:
+                        # What was valid a moment ago is refused by the running parts: nothing changed there.
+                        await in_thread(self._put_back, before)
             except YamlProblem as error:
                 raise ConfigError(
                     f"the settings file cannot be read: {error.problem}, line {error.line}"
@@ -201,6 +205,31 @@ class SettingsDesk:
             self._fetch = replace(self._fetch, state="failed", error=str(error))
             return False
         return True
+
+
+@asynccontextmanager
+async def _alone(file: Path) -> AsyncGenerator[None]:
+    """Keep other servers from writing the settings file between our reading and writing it.
+
+    Raises:
+        ConfigError: one of them does not come to an end; nothing has changed.
+    """
+    directory = await to_thread(_directory_of, file)
+    async with AsyncExitStack() as held:
+        try:
+            async with asyncio.timeout(_OTHERS_S):
+                await held.enter_async_context(alone_when(lambda: claim_in(directory)))
+        except TimeoutError:
+            raise ConfigError(
+                f"another process has been changing files in {directory} for {_OTHERS_S:.0f} s; try again"
+            ) from None
+        yield
+
+
+def _directory_of(file: Path) -> Path:
+    directory = file.resolve().parent
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return directory
 
 
 def _read(file: Path) -> bytes | None:

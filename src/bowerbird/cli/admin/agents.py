@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bowerbird.cli.terminal.exits import DONE, FAILED
-from bowerbird.cli.terminal.shell import Shell
+from bowerbird.cli.terminal.shell import Shell, stoppable
 from bowerbird.cli.terminal.text import harmless
 
 
@@ -21,7 +21,8 @@ def install(shell: Shell, *, names: Sequence[str]) -> int:
     code = DONE
     for name in names:
         try:
-            starters = install_agent(name, data_dir, lambda line: shell.terminal.note(harmless(line)))
+            with stoppable():
+                starters = install_agent(name, data_dir, lambda line: shell.terminal.note(harmless(line)))
         except (BowerbirdError, OSError) as error:
             shell.terminal.warn(f"{name} was not installed: {harmless(str(error))}", "red")
             code = FAILED

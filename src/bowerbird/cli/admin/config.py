@@ -4,13 +4,13 @@ Here: printing. Not here: what is printed (`config/present.py`, `config/referenc
 """
 
 import json as json_text
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from bowerbird.cli.terminal.exits import CONFIG, DONE, FAILED, PARTLY, CliExit
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.text import harmless, table
+from bowerbird.core.atomic import make_file
 
 if TYPE_CHECKING:
     from bowerbird.config import Loaded
@@ -122,11 +122,9 @@ def init(shell: Shell, *, path: str) -> int:
 
     file = Path(path).expanduser()
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        make_file(file, template().encode(), mode=0o600)
     except FileExistsError:
         raise CliExit(FAILED, f"{file} already exists and was left alone; give another FILE") from None
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        stream.write(template())
     if file.name == FILE_NAME:
         note_initialised(Path.home(), file.parent.absolute())  # `serve` there reads it without being told
     shell.terminal.note(f"wrote {file}; every line is a default until you uncomment it")

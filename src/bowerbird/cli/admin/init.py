@@ -15,6 +15,7 @@ from bowerbird.cli.admin.assistant_files import Answers, NewFile, files_of
 from bowerbird.cli.terminal.exits import DONE, FAILED, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.typed import typed
+from bowerbird.core.atomic import make_file
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.model_presets import PRESETS
 
@@ -137,11 +138,9 @@ def _write(place: Path, file: NewFile) -> bool:
         return True
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, file.mode)
+        make_file(target, file.text.encode(), mode=file.mode)
     except FileExistsError:
         return False
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        stream.write(file.text)
     return True
 
 

@@ -18,6 +18,7 @@ from bowerbird.cli.terminal.drawing import key_parameter
 from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.text import harmless, json_text, one_line
+from bowerbird.core.atomic import make_file
 from bowerbird.core.timestamps import to_minute
 
 Form = Literal["md", "html", "json"]
@@ -79,8 +80,7 @@ def write_new(name: str, text: str) -> None:
     """Write a file that is not there yet; raises CliExit where something is."""
     path = Path(name).expanduser()
     try:
-        with path.open("x", encoding="utf-8", errors="replace") as file:
-            file.write(text)
+        make_file(path, text.encode(errors="replace"))
     except FileExistsError:
         raise CliExit(USAGE, f"{path} is there already; choose another name") from None
     except OSError as error:

@@ -8,7 +8,8 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -157,6 +158,21 @@ def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
     with log_in_lines():
         return asyncio.run(framed())
+
+
+@contextmanager
+def stoppable() -> Generator[None]:
+    """Let SIGTERM and SIGHUP end what runs without an event loop as they end `run`: it cleans up."""
+
+    def stop(number: int, _frame: object) -> None:
+        raise Stopped(128 + number if number != signal.SIGTERM else TERMINATED)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def is_debugging() -> bool:

@@ -1,1 +1,1 @@
-"""Processes: what this one may still open, a child that can be killed, one whose family ends with it."""
+"""Processes: what one may still open, children that can be killed, families that end together, locks."""

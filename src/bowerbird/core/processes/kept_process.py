@@ -18,6 +18,16 @@ _LOOK_EVERY_S = 0.01
 _KEEPER = Path(__file__).with_name("keeper.py")
 
 
+def kept_words(life: int, program: str, name: str) -> tuple[str, ...]:
+    """Return the beginning of a command line that runs a program under a keeper; its arguments follow.
+
+    Args:
+        life: read end of a pipe, passed on to it; when nobody has the write end, the whole tree ends.
+        name: what the program is called as (`argv[0]`).
+    """
+    return (sys.executable, "-I", "-S", str(_KEEPER), str(life), program, name)
+
+
 class KeptProcess:
     """A started program with pipes on its three standard streams. `kill` must be awaited.
 
@@ -57,8 +67,8 @@ class KeptProcess:
         life_read, life_write = os.pipe2(os.O_CLOEXEC)
         try:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-I", "-S", str(_KEEPER), str(life_read), program, name or program,
-                *arguments, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=cwd, limit=longest_line, env=dict(env),
+                *kept_words(life_read, program, name or program), *arguments,
+                stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=cwd, limit=longest_line, env=dict(env),
                 pass_fds=(life_read,), start_new_session=True,
             )  # fmt: skip
         except BaseException:

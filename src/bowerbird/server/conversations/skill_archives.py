@@ -17,9 +17,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from bowerbird.core.errors import Exists
 from bowerbird.server.common.errors import invalid, problem
 from bowerbird.server.conversations.skill_files import FILE
 from bowerbird.skills.skill import Skill, SkillProblem, parse_skill
+from bowerbird.workspace.filled_beside import give_name
 
 ARCHIVE_BYTES = 5 << 20
 MOST_ENTRIES = 500
@@ -143,14 +145,8 @@ def _put(root: Path, fresh: Path, skill: Skill, *, overwrite: bool) -> Skill:
         raise problem("conflict", f"{skill.name} is a link; it is not written through")
     if directory.exists() and not overwrite:
         raise problem("conflict", f"there is a skill {skill.name} already; use ?overwrite=true")
-    grave = root / f".{skill.name}.{secrets.token_hex(4)}"
-    if directory.exists():
-        directory.rename(grave)
     try:
-        fresh.rename(directory)
-    except OSError:
-        if grave.exists():
-            grave.rename(directory)
-        raise
-    shutil.rmtree(grave, ignore_errors=True)
+        give_name(fresh, directory, replaces=directory.exists())  # the earlier one goes with `fresh`
+    except Exists:
+        raise problem("conflict", f"there is a skill {skill.name} already; use ?overwrite=true") from None
     return skill

@@ -16,27 +16,28 @@ in the copy: nothing in it runs a second time by itself after a restore.
 """
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import msgspec
 from sqlalchemy import Connection, select
 
-from bowerbird.core.errors import Exists, NotFound, StoreCorrupt, WorkspaceError
+from bowerbird.core.errors import Exists, NotFound, StoreCorrupt, StoreError, WorkspaceError
 from bowerbird.core.forms import decode
-from bowerbird.core.ids import ulid
-from bowerbird.core.threads import in_thread
+from bowerbird.core.processes.alone import claim_in
+from bowerbird.core.threads import entered, in_thread
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store import Store
 from bowerbird.store.copies import check_file, copy_to_file, fill_from_file, in_file
 from bowerbird.store.migrations import HEAD
 from bowerbird.store.sql.tables import sessions, turns
 from bowerbird.store.unfinished import ROWS, is_unfinished
+from bowerbird.workspace.filled_beside import give_name, made_beside, remove_tree
 from bowerbird.workspace.landing.record import LandingFolder, Refused
 from bowerbird.workspace.raw_copy import Copied, held, make_equal
 
@@ -89,16 +90,10 @@ async def make_backup(store: Store, target: Path, version: str, *, force: bool =
     seen = await store.read(_positions)
     if not seen:
         raise NotFound(f"{store.name} holds no session: there is nothing to back up. Is it the right one?")
-    await in_thread(_remove_unfinished, target)
-    beside = target.with_name(f".{target.name}.{ulid()}")
-    lock = await in_thread(_made_beside, beside)
-    try:
-        record = await _copy(store, beside, version)
-        await in_thread(_write_record, beside, record)
-        await in_thread(_move_into_place, beside, target, replaces)
-    finally:
-        await in_thread(_remove_tree, beside)
-        os.close(lock)
+    async with entered(made_beside(target, partial(_is_all_there_is, target))) as made:
+        record = await _copy(store, made, version)
+        await in_thread(_write_record, made, record)
+        await in_thread(partial(give_name, made, target, replaces=replaces))
     return record
 
 
@@ -159,6 +154,11 @@ def _not_kept(store: Store) -> Callable[[str], bool]:
     return skip
 
 
+def _is_all_there_is(target: Path, left: Path) -> bool:
+    """Whether the process that made a whole backup died before it got its name, and there is no other."""
+    return (left / RECORD).exists() and not is_backup(target)
+
+
 def is_backup(directory: Path) -> bool:
     """Tell whether a directory holds a backup and nothing else."""
     try:
@@ -166,36 +166,6 @@ def is_backup(directory: Path) -> bool:
         return {entry.name for entry in directory.iterdir()} <= {RECORD, DATABASE, FILES}
     except (NotFound, StoreCorrupt, OSError):
         return False
-
-
-def _made_beside(place: Path) -> int:
-    """Make the directory of a backup under way; the descriptor says while it is open that somebody works."""
-    place.mkdir(mode=0o700, parents=True)
-    lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
-    with contextlib.suppress(OSError):  # a file system without locks
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    return lock
-
-
-def _remove_unfinished(target: Path) -> None:
-    """Remove what backups to this place that were killed have left beside it."""
-    for entry in _beside(target):
-        if (entry / RECORD).exists():
-            continue  # it is whole, and perhaps all there is: its process died before it got its name
-        lock = os.open(entry, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove_tree(entry)
-        except OSError:
-            continue  # somebody works on it, or nobody can tell
-        finally:
-            os.close(lock)
-
-
-def _beside(place: Path) -> list[Path]:
-    """Return the directories beside a place that are made while it is filled."""
-    ours = re.compile(rf"\.{re.escape(place.name)}\.[0-9A-Za-z]{{26}}")
-    return [entry for entry in place.parent.iterdir() if ours.fullmatch(entry.name)]
 
 
 def _may_write(target: Path, data_dir: Path, force: bool) -> bool:
@@ -225,17 +195,6 @@ def _write_record(place: Path, record: BackupRecord) -> None:
     os.sync()  # before the directory gets its name: a backup that can be seen is on the disk
 
 
-def _move_into_place(made: Path, target: Path, replaces: bool) -> None:
-    old = made.with_name(f"{made.name}.old")
-    if replaces:
-        target.rename(old)
-    elif target.is_dir():
-        target.rmdir()
-    made.rename(target)
-    if replaces:
-        _remove_tree(old)
-
-
 def _read_record(source: Path) -> BackupRecord:
     try:
         record = decode((source / RECORD).read_bytes(), BackupRecord)
@@ -258,24 +217,31 @@ async def restore_backup(
 
     Raises:
         NotFound, StoreCorrupt: `source` is no backup, or not a whole one; nothing was changed.
+        StoreError: a file of it cannot be read here; nothing was changed.
         Exists: the data directory or the database is not empty; nothing was changed.
         StoreTooNew: a newer program made the backup.
     """
     record = await in_thread(_read_record, source)
     await in_thread(check_file, source / DATABASE)
-    await in_thread(_require_empty, data_dir)
-    await in_thread(_remove_leftovers, data_dir)
-    beside = data_dir.with_name(f".{data_dir.name}.{ulid()}")
-    try:
+    async with entered(_only_restore(data_dir)):
+        await in_thread(_require_empty, data_dir)
+        await _fill(source, record, data_dir, opened)
+    return record
+
+
+async def _fill(
+    source: Path, record: BackupRecord, data_dir: Path, opened: Callable[[], Awaitable[Store]]
+) -> None:
+    async with entered(made_beside(data_dir)) as beside:
         copied = await in_thread(make_equal, source / FILES, beside)
-        if (copied.files, copied.bytes) != (record.files, record.bytes) or copied.refused:
+        if copied.refused:
+            raise StoreError(f"{source} cannot be read whole: {copied.refused[0]}; nothing was changed")
+        if (copied.files, copied.bytes) != (record.files, record.bytes):
             what = f"{copied.files} files of {copied.bytes} bytes, not {record.files} of {record.bytes}"
             raise StoreCorrupt(f"{source} is not whole: {what}; nothing was changed")
         await in_thread(shutil.copyfile, source / DATABASE, beside / ROWS)
         await in_thread(_set_landings_aside, beside)
         await in_thread(_fill_directory, beside, data_dir)
-    finally:
-        await in_thread(_remove_tree, beside)
     try:
         store = await opened()
         try:
@@ -286,19 +252,36 @@ async def restore_backup(
         await in_thread(_empty, data_dir)
         raise
     await in_thread((data_dir / ROWS).unlink)
-    return record
+
+
+@contextmanager
+def _only_restore(data_dir: Path) -> Generator[None]:
+    """Keep a second restore from taking what this one brings for what a killed one left, and removing it.
+
+    Raises:
+        Exists: another restore into this directory is running, or it is no directory.
+    """
+    is_new = not os.path.lexists(data_dir)
+    if not is_new and not data_dir.is_dir():
+        raise Exists(f"{data_dir} is not a directory; restore into another one with --data-dir DIR")
+    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = claim_in(data_dir)
+    if lock is None:
+        raise Exists(f"another restore into {data_dir} is running, or something works there; wait for it")
+    try:
+        yield
+    finally:
+        os.close(lock)
+        if is_new:
+            with contextlib.suppress(OSError):  # something came into it
+                data_dir.rmdir()
 
 
 def _require_empty(data_dir: Path) -> None:
-    if not os.path.lexists(data_dir):
-        data_dir.parent.mkdir(parents=True, exist_ok=True)
-        return
     if is_unfinished(data_dir):  # killed before: nobody could open what it brought
         _empty(data_dir)
-    kept = (
-        [entry.name for entry in data_dir.iterdir() if entry.name not in _AGAIN] if data_dir.is_dir() else []
-    )
-    if kept or not data_dir.is_dir():
+    kept = [entry.name for entry in data_dir.iterdir() if entry.name not in _AGAIN]
+    if kept:
         raise Exists(
             f"the data directory {data_dir} is not empty; restore into another one with --data-dir DIR, "
             "or move it away first"
@@ -319,12 +302,6 @@ def _set_landings_aside(data_dir: Path) -> None:
             folder.write_record(msgspec.structs.replace(record, state="needs_attention", troubles=aside))
 
 
-def _remove_leftovers(data_dir: Path) -> None:
-    """Remove what restores that were killed had copied beside the directory."""
-    for entry in _beside(data_dir):
-        _remove_tree(entry)
-
-
 def _fill_directory(made: Path, data_dir: Path) -> None:
     data_dir.mkdir(mode=0o700, exist_ok=True)
     (made / ROWS).rename(data_dir / ROWS)  # first: while it is there, nobody opens the place
@@ -335,14 +312,8 @@ def _fill_directory(made: Path, data_dir: Path) -> None:
 def _empty(data_dir: Path) -> None:
     for entry in data_dir.iterdir():
         if entry.name not in (*_AGAIN, ROWS):
-            _remove_tree(entry)
-    (data_dir / ROWS).unlink(missing_ok=True)
-
-
-def _remove_tree(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        for folder, _, _ in os.walk(path):
-            Path(folder).chmod(0o700)  # a layer may hold directories that nobody may write
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
+            remove_tree(entry)
+    if {entry.name for entry in data_dir.iterdir()} <= {*_AGAIN, ROWS}:
+        (data_dir / ROWS).unlink(
+            missing_ok=True
+        )  # else it stays, and says to all that this is no whole place

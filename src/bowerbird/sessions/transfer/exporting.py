@@ -23,8 +23,7 @@ import msgspec
 from sqlalchemy import Connection, select
 
 from bowerbird.core.errors import Exists, NotFound
-from bowerbird.core.ids import ulid
-from bowerbird.core.threads import to_thread
+from bowerbird.core.threads import entered, in_thread, to_thread
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.journal.journal import CORRUPT, Record
 from bowerbird.store.journal.reading import read_records
@@ -32,6 +31,7 @@ from bowerbird.store.rows.schedules import stored_tasks
 from bowerbird.store.rows.sessions import SessionRow, list_sessions
 from bowerbird.store.sql.tables import bridge_states, counters
 from bowerbird.store.store import Store
+from bowerbird.workspace.filled_beside import give_name, made_beside
 
 MARK = "bowerbird-export.json"
 COUNTERS = "session_counters.json"
@@ -72,26 +72,27 @@ async def export_state(store: Store, target: Path, *, force: bool = False) -> Ex
         Exists: the directory holds something, or anything but an export when `force` was given.
         NotFound: the store holds no session.
     """
-    await to_thread(_require_room, target, force)
-    beside = target.with_name(f".{target.name}.{ulid()}")
-    try:
-        done = await store.read(lambda c: _write_all(c, store, beside))
-        await to_thread(_move_into_place, beside, target)
-    finally:
-        await to_thread(shutil.rmtree, beside, ignore_errors=True)
+    replaces = await to_thread(_require_room, target, force)
+    async with entered(made_beside(target)) as made:
+        done = await store.read(lambda c: _write_all(c, store, made))
+        await in_thread(_move_into_place, made, target, replaces)
     return done
 
 
-def _require_room(target: Path, force: bool) -> None:
+def _require_room(target: Path, force: bool) -> bool:
+    """Return whether an earlier export is replaced."""
+    replaces = False
     if os.path.lexists(target) and (not target.is_dir() or target.is_symlink() or any(target.iterdir())):
         if not force:
             raise Exists(
                 f"{target} is not empty; name another directory (--force replaces an earlier export)"
             )
         _require_export(target)
+        replaces = True
     if target.is_dir() and Path.cwd().is_relative_to(target.resolve()):
         raise Exists(f"{target} is where this command runs, and cannot be replaced; name another directory")
     target.parent.mkdir(parents=True, exist_ok=True)
+    return replaces
 
 
 def _require_export(target: Path) -> None:
@@ -186,17 +187,15 @@ def _write_json(path: Path, value: Any) -> None:
     path.chmod(0o600)
 
 
-def _move_into_place(made: Path, target: Path) -> None:
-    old = made.with_name(f"{made.name}.old")
-    if target.exists():
-        target.rename(old)
-    made.rename(target)
+def _move_into_place(made: Path, target: Path, replaces: bool) -> None:
+    give_name(made, target, replaces=replaces)
     directory = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(directory)
     finally:
         os.close(directory)
-    if old.exists():
-        for foreign in _foreign(old):  # it came while we wrote
-            raise Exists(f"{old} holds {foreign}, which no export wrote: what was in {target} stays there")
-        shutil.rmtree(old)
+    if replaces and made.exists():
+        for foreign in _foreign(made):  # it came while we wrote
+            kept = made.with_name(f"{made.name}.old")
+            made.rename(kept)
+            raise Exists(f"{kept} holds {foreign}, which no export wrote: what was in {target} stays there")

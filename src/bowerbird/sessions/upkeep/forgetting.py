@@ -4,14 +4,13 @@ Here: their order. Not here: which sessions (`upkeep/retention.py`, `upkeep/tras
 """
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
+from bowerbird.core.processes.alone import alone_when, claim_in
 from bowerbird.core.threads import in_thread
 from bowerbird.sessions.journal.audit_log import AuditLog
 from bowerbird.store.journal.unreferenced import (
-    claim,
     has_noted,
     names_in_rows,
     note,
@@ -21,7 +20,6 @@ from bowerbird.store.journal.unreferenced import (
 from bowerbird.store.rows.retention import forget_sessions
 from bowerbird.store.store import Store
 
-_POLL_S = 0.05
 AT_ONCE = 20  # sessions with all their records, in one transaction
 BREATH_S = 0.02  # between two batches: the writer is the turns' first of all
 
@@ -54,9 +52,5 @@ async def _alone(store: Store) -> AsyncGenerator[None]:
 
     Who removed meanwhile would take the blob for one in use, and drop it from the note: it stayed for ever.
     """
-    while (handle := claim(store.data_dir)) is None:  # noqa: ASYNC110 - another process's end is no event here
-        await asyncio.sleep(_POLL_S)
-    try:
+    async with alone_when(lambda: claim_in(store.data_dir)):
         yield
-    finally:
-        os.close(handle)

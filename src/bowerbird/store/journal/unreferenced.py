@@ -7,8 +7,6 @@ Only what sessions of this database named is ever removed: a directory may serve
 The note is written first and taken away last, so that a kill in between costs nothing but another pass.
 """
 
-import fcntl
-import os
 import re
 import time
 from collections.abc import Collection, Iterable
@@ -50,19 +48,6 @@ def with_inner(blobs: Blobs, names: Iterable[str]) -> set[str]:
         found.add(name)
         waiting |= set(_NAME.findall(blobs.record_text(name))) - found
     return found
-
-
-def claim(data_dir: Path) -> int | None:
-    """Return a descriptor that is the right to note and to remove while it is open; None: another has it."""
-    handle = os.open(data_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # no file: the disk may be full
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        return None
-    except OSError:
-        pass  # a file system without locks
-    return handle
 
 
 def note(data_dir: Path, names: Iterable[str]) -> None:

@@ -3,6 +3,8 @@
 Here: the mapping. Not here: retrying, or what a turn does about it.
 """
 
+import errno
+import os
 import resource
 import sqlite3
 from collections.abc import Generator
@@ -18,6 +20,7 @@ _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _NO_ROOM = {sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_TRUNCATE, sqlite3.SQLITE_IOERR_WRITE}
 # A directory in which the write-ahead log cannot be made shows as the second.
 _CLOSED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+_OPENS = 6  # a database with its log and index, their directory, and what was let go of since
 _PRIMARY = 0xFF  # extended result codes carry the primary one in their low byte
 
 
@@ -77,9 +80,7 @@ def store_error(error: BaseException, where: str) -> StoreError:
     if primary in _CORRUPT:
         return corrupt(where)
     if primary in _CLOSED:
-        return StoreError(
-            f"{where} cannot be opened or written: check the permissions of the file and its directory"
-        )
+        return StoreError(f"{where} cannot be opened or written: {_closed()}")
     return StoreError(f"{where} refused the operation ({type(original).__name__})")
 
 
@@ -92,6 +93,21 @@ def _no_room() -> str:
         f"the disk is full, or the file may not grow above {limit >> 10} KiB here; free some space or raise "
         "`ulimit -f`"
     )
+
+
+def _closed() -> str:
+    """Return why a file cannot be opened; SQLite says the same of a full table of open files."""
+    opened: list[int] = []
+    try:
+        for _ in range(_OPENS):
+            opened.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))  # noqa: PERF401 - to be closed
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            return "too many open files; raise `ulimit -n`"
+    finally:
+        for handle in opened:
+            os.close(handle)
+    return "check the permissions of the file and its directory"
 
 
 def corrupt(where: str) -> StoreCorrupt:

@@ -101,14 +101,21 @@ class BranchState:
         try:
             ManifestFile(unseen).save(manifest)
             unseen.rename(directory)  # whole: whoever lists branches takes half a record for a broken one
-            return cls(
+            made = cls(
                 directory, workspace=workspace, masked=masked, lower=lower, storage=storage, limits=limits,
                 memory=memory,
             )  # fmt: skip
-        except OSError:  # a full disk: what is half made would be an empty branch for ever
-            for made in (unseen, directory):
-                shutil.rmtree(made, ignore_errors=True)
+        except OSError as error:  # a full disk: what is half made would be an empty branch for ever
+            is_taken = not presence.exists(unseen) and not presence.exists(directory)
+            for left in (unseen, directory):
+                shutil.rmtree(left, ignore_errors=True)
+            if is_taken:
+                raise NotFound(f"branch {directory.name} was removed while it was being made") from error
             raise
+        if made._is_trashed:  # else its maker would work in the trash
+            made.close()
+            raise NotFound(f"branch {directory.name} was discarded while it was being made")
+        return made
 
     @property
     def id(self) -> str:

@@ -4,7 +4,6 @@ Here: the file and its entries. Not here: what people are shown (`mcp.py`), how 
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import tempfile
@@ -14,6 +13,7 @@ from typing import Any, cast
 
 from bowerbird.cli.terminal.command_line import Anywhere
 from bowerbird.cli.terminal.exits import CONFIG, FAILED, CliExit
+from bowerbird.core.processes.alone import alone_in
 
 Entry = dict[str, Any]
 KNOWN = (
@@ -29,13 +29,8 @@ _OURS_ALONE = frozenset({"approval", "trusted", "sampling", "enabled"})
 def alone(file: Path) -> Generator[None]:
     """Let no other process change the servers file between reading and writing it."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # no lock file is left there
-    try:
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
+    with alone_in(file.parent):
         yield
-    finally:
-        os.close(handle)
 
 
 def read_entries(file: Path) -> dict[str, Entry]:
