@@ -10,7 +10,7 @@ from support.local_talk import SPECS, asked, called, found, read
 
 from bowerbird.models.local.changing import Call, Say
 from bowerbird.models.local.choices import next_steps
-from bowerbird.models.local.looking import first_look
+from bowerbird.models.local.looking import TABLE_LINES, first_look
 from bowerbird.models.local.prompt import chat
 from bowerbird.models.local.settled.cases import ASKED, Case, called_in, case_of
 from bowerbird.models.local.settled.lines import wants_numbers
@@ -208,3 +208,35 @@ def test_a_question_changes_no_file():
     assert not {"edit_file", "write_file"} & set(next_steps(request, SPECS).tools)
     wish = read_situation(asked(*read("shop/order.py", ORDER), task="Let adults pay 5.", system=FILES))
     assert "edit_file" in next_steps(wish, SPECS).tools
+
+
+def test_a_table_whose_beginning_says_that_it_may_settle_the_question_is_read_whole():
+    """Its code counted the rows of a long table instead of adding them up."""
+    rows = [f"{1000 + n},{'Fig' if n % 3 else 'Plum'},{n % 7},Ann" for n in range(1, 60)]
+    lines = ["order,product,quantity,customer", *rows]
+    task = "How many pieces of the product Plum were ordered in total? See data/sales.csv."
+
+    def part(upto: int, limit: int, total: int = 60) -> Any:
+        whole = upto == len(lines)
+        data = {
+            "content": "\n".join(lines[:upto]),
+            "next_offset": None if whole else upto + 1,
+            "total_lines": total,
+        }
+        return called("read_file", {"path": "data/sales.csv", "offset": 1, "limit": limit}, "…", data=data)
+
+    search = found(("data/sales.csv", 2, rows[0]))
+    for before in ((), search):
+        move = looked(task, *before, *part(12, 12))
+        assert isinstance(move, Call) and move.input == {
+            "path": "data/sales.csv",
+            "offset": 1,
+            "limit": TABLE_LINES,
+        }
+        said = looked(task, *before, *part(12, 12), *part(60, TABLE_LINES))
+        total = sum(n % 7 for n in range(1, 60) if n % 3 == 0)
+        assert said == Say(
+            f"The sum of quantity in data/sales.csv where product is Plum is {total} (19 rows)."
+        )
+    assert not isinstance(looked(task, *part(12, 12, TABLE_LINES + 1)), Say), "too long to be read"
+    assert looked("Which product was ordered most?", *part(12, 12)) is None

@@ -79,6 +79,9 @@ def test_a_value_is_told_by_its_unit_its_limit_and_an_older_sentence():
     assert with_value("A swarm is large from 7000 bees on.", ["const LARGE_FROM: u32 = 9_000;"]) == [
         "const LARGE_FROM: u32 = 7_000;"
     ]
+    assert with_value(
+        "Make delivery free from 50.00 on instead of 60.00.", ['FREE_FROM = Decimal("60.00")']
+    ) == ['FREE_FROM = Decimal("50.00")']
     assert with_value("A swarm is large from 7,000 bees on.", ["LARGE_FROM = 9000"]) == ["LARGE_FROM = 7000"]
 
 

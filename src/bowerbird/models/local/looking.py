@@ -71,6 +71,7 @@ _LISTING = frozenset(
 )
 _MOST_WORDS, _MOST_CHARS, _MOST_LISTED = 40, 1_000, 40
 _SAID = 160
+TABLE_LINES, _MOST_LOOKS = 2_000, 3
 
 
 def first_look(situation: Situation, offered: frozenset[str]) -> Call | Say | Case | None:
@@ -93,10 +94,10 @@ def first_look(situation: Situation, offered: frozenset[str]) -> Call | Say | Ca
     last = situation.last
     if last is None:
         return _begun(situation, offered)
+    if not last.failed and len(situation.calls) <= _MOST_LOOKS and (said := _settled(situation, last)):
+        return said
     if last.failed or len(situation.calls) > 2:
         return _second(situation) if len(situation.calls) == 2 else None
-    if (said := _settled(situation, last)) is not None:
-        return said
     if len(situation.calls) == 2:
         return _second(situation)
     if last.call.name == "list_files":
@@ -132,15 +133,24 @@ def _case(situation: Situation) -> Case | None:
     return None if text is None else case_of(situation.task, last.path, text, whole)
 
 
-def _settled(situation: Situation, last: Done) -> Say | None:
-    """Return the answer where what was read or found last settles it: a line's number, a sum of a table."""
+def _settled(situation: Situation, last: Done) -> Call | Say | None:
+    """Return the answer where what was read or found last settles it: a line's number, a sum of a table.
+
+    A table of which the beginning was read is read whole where that may settle the question.
+    """
     if asks_for_line(situation.task, situation.files):
         return _line(situation, last)
     if last.call.name != "read_file" or last.call.input.get("offset", 1) != 1:
         return None
     part = shown_part(last)
-    said = sum_of(situation.task, last.path, part.lines) if part.next_offset is None else None
-    return Say(said) if said is not None else None
+    is_beginning = part.next_offset is not None
+    said = sum_of(situation.task, last.path, part.lines, is_beginning=is_beginning)
+    if said is None or not is_beginning:
+        return Say(said) if said is not None else None
+    total = last.data.get("total_lines")
+    if last.call.input.get("limit") == TABLE_LINES or not isinstance(total, int) or total > TABLE_LINES:
+        return None
+    return Call("read_file", {"path": last.path, "offset": 1, "limit": TABLE_LINES})
 
 
 def _line(situation: Situation, last: Done) -> Say | None:

@@ -8,6 +8,7 @@ import csv
 import re
 from collections.abc import Sequence
 from decimal import Decimal
+from itertools import pairwise
 
 from bowerbird.models.local.task_words import forms_of, parts_of
 
@@ -28,8 +29,11 @@ _AMOUNT = re.compile(r"-?\d+(?:\.\d+)?")
 _CAPITAL = re.compile(r"(?<=[\w,] )[A-Z][\w'-]*")
 
 
-def sum_of(task: str, path: str, lines: Sequence[str]) -> str | None:
+def sum_of(task: str, path: str, lines: Sequence[str], *, is_beginning: bool = False) -> str | None:
     """Return what is said of the sum, mean or number that a question asks of a whole table; None for others.
+
+    Args:
+        is_beginning: these are the first lines: whether the whole table may settle the question.
 
     Example:
         >>> sum_of("How many figs did Ann eat in all?", "a.csv", ["who,figs", "Ann,2", "Ben,5", "Ann,1"])
@@ -52,9 +56,11 @@ def sum_of(task: str, path: str, lines: Sequence[str]) -> str | None:
         return None
     columns = [[row[n] for row in rows] for n in range(len(header))]
     amounts = [
-        n for n, cells in enumerate(columns) if all(map(_AMOUNT.fullmatch, cells)) and not _are_years(cells)
+        n
+        for n, cells in enumerate(columns)
+        if all(map(_AMOUNT.fullmatch, cells)) and not _are_years(cells) and not (n == 0 and _are_ids(cells))
     ]
-    cells = _named(asked, header, columns, amounts)
+    cells = _named(asked, header, columns, amounts, is_beginning)
     if cells is None:
         return None
     kept = [row for row in rows if all(row[n] == cell for n, cell in cells.items())]
@@ -88,8 +94,18 @@ def _are_years(cells: Sequence[str]) -> bool:
     return all(re.fullmatch(r"(?:19|20)\d\d", cell) for cell in cells)
 
 
+def _are_ids(cells: Sequence[str]) -> bool:
+    """Whether a column numbers the rows: each by one more than the one before."""
+    numbers = [int(cell) for cell in cells] if all(cell.isdigit() for cell in cells) else []
+    return len(numbers) > 2 and all(b - a == 1 for a, b in pairwise(numbers))
+
+
 def _named(
-    asked: str, header: Sequence[str], columns: Sequence[Sequence[str]], amounts: Sequence[int]
+    asked: str,
+    header: Sequence[str],
+    columns: Sequence[Sequence[str]],
+    amounts: Sequence[int],
+    is_beginning: bool,
 ) -> dict[int, str] | None:
     """Return the cells that a question names, by column; None where one is open, or a name in no column."""
     found: dict[int, str] = {}
@@ -109,7 +125,7 @@ def _named(
             found[n] = cell
             left = re.sub(re.escape(cell), " ", left, flags=re.IGNORECASE)
     names = [name for name in _CAPITAL.findall(left) if name.lower() not in {head.lower() for head in header}]
-    return None if names or re.search(r"\d", left) else found
+    return None if (names and not is_beginning) or re.search(r"\d", left) else found
 
 
 def _says(text: str, name: str) -> bool:

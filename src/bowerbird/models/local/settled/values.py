@@ -43,9 +43,10 @@ _SWITCHED = re.compile(
 _SWITCHES = (("false", "true"), ("off", "on"), ("no", "yes"), ("False", "True"), ("disabled", "enabled"))
 _COMMENT = r"\s*(?:(?:#|//|--).*|/\*.*\*/\s*)?"
 _SIGN = r"(?::=|\+?\??=(?![=>])|:(?!:))"
+_MADE = r"(?:(?:new )?(?:Decimal|Fraction|BigDecimal|int|float)\()?"
 _NUMBER_LINE = re.compile(
-    rf"^(?P<key>[^=:\"'()]*[\"']?[\w.\-]+[\"']?\s*(?::\s*[\w\[\]<>]+\s*(?==))?)(?P<sign>{_SIGN}\s*[\"'`]?:?)"
-    rf"(?P<value>{_NUMBER})(?P<rest>\s*(?:[a-zA-Z%]{{1,4}})?[\"'`]?\s*[,;]?{_COMMENT})$"
+    rf"^(?P<key>[^=:\"'()]*[\"']?[\w.\-]+[\"']?\s*(?::\s*[\w\[\]<>]+\s*(?==))?)(?P<sign>{_SIGN}\s*{_MADE}[\"'`]?:?)"
+    rf"(?P<value>{_NUMBER})(?P<rest>\s*(?:[a-zA-Z%]{{1,4}})?[\"'`]?\)?\s*[,;]?{_COMMENT})$"
     rf"|^(?P<key2>\s*(?:#\s*define\s+)?[A-Za-z_][\w.-]*)(?P<sign2>[ \t]+)"
     rf"(?P<value2>{_NUMBER})(?P<rest2>\s*;?{_COMMENT})$"
 )
