@@ -340,6 +340,8 @@ class ChatScreen:
     # ------------------------------------------------------------ what stands above the input
 
     def _message(self) -> ANSI:
+        # An idle prompt that is drawn ten times a second takes three times as much of a core.
+        self._prompt.app.refresh_interval = 0.1 if self.mode == "running" or self._step else 1.0
         width = max(self.width - 1, 10)
         asked, prompt = above_and_before(self.prompt, width)
         lines, dim = list[str](), self._terminal.out
