@@ -128,9 +128,9 @@ _REWRITTEN = (
 
 
 _MEND = (
-    "You mend one function of a project. You get what is wrong, perhaps its tests, and the code. "
+    "You repair one function of a project. You get what is wrong, perhaps its tests, and the code. "
     "Say in one short sentence which line is wrong and why. "
-    "Then write the code anew in one fenced block; what is right stays as it is."
+    "Then write the code again in one fenced block; what is right stays as it is."
 )
 _MENDED = (
     (
