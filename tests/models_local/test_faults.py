@@ -147,6 +147,15 @@ def test_what_tells_of_no_fault_is_not_mended(task: str):
     assert mended_part(Rewrite("It is wrong.", "a.md", (), ("A", "B"), ())) is None
 
 
+def test_a_test_that_fails_tells_of_a_fault_whatever_the_words():
+    lines = ("def total(x):", "    return 0")
+    assert (
+        mended_part(Rewrite("Make the tests green.", "a.py", (), lines, (), (), ("total(1) is 0",)))
+        is not None
+    )
+    assert mended_part(Rewrite("Make it pretty.", "a.py", (), lines, ())) is None
+
+
 def test_examples_of_the_mending_are_themselves_changes_that_may_stand():
     turns = mending("?")
     assert turns[-1].text == "?"

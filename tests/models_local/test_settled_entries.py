@@ -1,16 +1,19 @@
 """Values of one record, entries that are taken out, looks and words: what code changes without the model (D-23)."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.patience import HANG_S
 
 from bowerbird.models.local.settled.elements import with_element
 from bowerbird.models.local.settled.records import with_field
 from bowerbird.models.local.settled.removals import without_line
 from bowerbird.models.local.settled.settle import may_be_settled, settled_file, settled_lines
 from bowerbird.models.local.settled.styles import with_style
+from bowerbird.models.local.settled.sums import sum_of
 from bowerbird.models.local.settled.takeouts import without_entry
 from bowerbird.models.local.settled.texts import with_text
 from bowerbird.models.local.settled.values import with_value
@@ -225,6 +228,16 @@ def test_what_prints_is_taken_out_when_a_sentence_says_so():
 def test_what_another_project_would_be_changed_by_is_left_alone(task: str, path: str, lines: list[str]):
     """Each of these was changed once: the tasks of one project tried on the files of all others."""
     assert settled_lines(task, path, lines) is None
+
+
+def test_what_no_person_wrote_costs_no_time():
+    """A long line of letters took time that grew with its square, on the loop that serves everybody."""
+    begun = time.process_time()
+    for line in ("a" * 400_000, "a b" * 100_000, "x-" * 200_000):
+        assert settled_lines("Set the port of the Gull to 90.", "a.json", ["port = 8", line]) is None
+    cells = [f"{n},name{n},{n * 3}" for n in range(2_000)]
+    assert sum_of("How many figs did Ann eat in total?", "a.csv", ["id,who,figs", *cells]) is None
+    assert time.process_time() - begun < HANG_S
 
 
 def test_of_several_files_the_one_is_meant_that_holds_clearly_more_of_the_task():

@@ -49,7 +49,8 @@ def mended_part(wanted: Rewrite) -> Rewrite | None:
         ('def total(x):', '    return 0')
     """
     task = wanted.task
-    if not _CODE.search(wanted.path) or not _FAULT.search(task) or _OTHER_WORK.search(task):
+    tells = bool(wanted.tests) or (_FAULT.search(task) is not None and not _OTHER_WORK.search(task))
+    if not tells or not _CODE.search(wanted.path):
         return None
     lines = wanted.lines
     at = _named_line(lines, task)

@@ -109,14 +109,15 @@ def _named(
 ) -> dict[int, str] | None:
     """Return the cells that a question names, by column; None where one is open, or a name in no column."""
     found: dict[int, str] = {}
-    left = asked
+    left, plain = asked, asked.lower()
     for n, cells in enumerate(columns):
         if n in amounts:
             continue
         held = {
             cell
-            for cell in cells
+            for cell in set(cells)
             if len(cell) > 1
+            and cell.lower() in plain
             and re.search(rf"(?<![\w-]){re.escape(cell)}(?:e?s|['’]s?)?(?![\w-])", asked, re.IGNORECASE)
         }
         if len(held) > 1:

@@ -35,7 +35,7 @@ _TAG = re.compile(r"^\s*<(?P<tag>li|option|tr)\b.*</(?P=tag)>\s*$", re.IGNORECAS
 _TABLES, _PROSE = (".csv", ".tsv"), (".md", ".markdown", ".txt", ".rst")
 _YAML = (".yaml", ".yml")
 _SETTINGS = (*_YAML, ".json", ".toml", ".ini", ".cfg", ".conf", ".properties", ".env")
-_MOST_TASK, _MOST_LINES = 300, 5_000
+_MOST_TASK, _MOST_LINES = 300, 2_000
 
 
 def without_entry(task: str, path: str, lines: Sequence[str]) -> list[str] | None:
