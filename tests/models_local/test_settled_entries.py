@@ -240,6 +240,11 @@ def test_what_no_person_wrote_costs_no_time():
     assert time.process_time() - begun < HANG_S
 
 
+def test_a_file_with_a_key_that_cannot_be_one_ends_no_turn():
+    lines = ["[0, []]: x", "port: 80"]
+    assert settled_lines("Set the port to 90.", "a.yaml", lines) == [lines[0], "port: 90"]
+
+
 def test_of_several_files_the_one_is_meant_that_holds_clearly_more_of_the_task():
     task = "The switch should turn the stove off after 45 minutes."
     header, conf = ["#define OFF_AFTER_MINUTES 90"], ["display_off_after = 120"]

@@ -136,7 +136,7 @@ def front_fields(front: bytes) -> dict[str, Any]:
     reader: Any = YAML(typ="safe", pure=True)
     try:
         found = reader.load(front.decode("utf-8"))
-    except (YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
+    except (YAMLError, UnicodeDecodeError, ValueError, RecursionError, TypeError) as error:  # `[0, []]: x`
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise SkillProblem(f"front matter does not parse: {first}") from error
     if not isinstance(found, dict):

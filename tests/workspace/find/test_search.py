@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.branches import branch_of
-from support.patience import HANG_S
+from support.patience import HANG_S, patience
 
 from bowerbird.core.errors import InvalidArgument, InvalidPattern, SearchTimeout
 from bowerbird.workspace.find.python_search import PythonSearch
@@ -214,7 +214,7 @@ async def test_a_search_that_takes_too_long_is_ended_with_what_was_found(tmp_pat
         memory = SearchMemory()
         memory.use(PythonSearch())
         search = Search(
-            branch._state.reading().view, wanted_of("(a+)+$", "**/*", **_PAGE), memory, timeout_s=2
+            branch._state.reading().view, wanted_of("(a+)+$", "**/*", **_PAGE), memory, timeout_s=patience(5)
         )
         with pytest.raises(SearchTimeout) as error:
             await asyncio.to_thread(search.run)

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from bowerbird.cli.admin.assistant_files import Answers, NewFile, files_of
 from bowerbird.cli.terminal.exits import DONE, FAILED, USAGE, CliExit
-from bowerbird.cli.terminal.shell import Shell
-from bowerbird.cli.terminal.typed import typed
+from bowerbird.cli.terminal.shell import Shell, typed
 from bowerbird.core.atomic import make_file
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.model_presets import PRESETS

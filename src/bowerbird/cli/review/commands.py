@@ -28,10 +28,9 @@ from bowerbird.cli.review.drawn import landing_rows, write_diff
 from bowerbird.cli.review.git_lines import is_uncommitted
 from bowerbird.cli.terminal.exits import DONE, FAILED, PARTLY
 from bowerbird.cli.terminal.pager import show_paged
-from bowerbird.cli.terminal.shell import Shell
+from bowerbird.cli.terminal.shell import Shell, typed
 from bowerbird.cli.terminal.terminal import Ability
 from bowerbird.cli.terminal.text import harmless, harmless_path, table
-from bowerbird.cli.terminal.typed import typed
 from bowerbird.core.errors import LandingRefused, UnknownSession
 from bowerbird.core.threads import to_thread
 from bowerbird.sessions.wishes import NOTHING_CODE, NOTHING_TO_LAND, Commits, CommitWish, ToLand

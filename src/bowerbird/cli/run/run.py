@@ -20,9 +20,8 @@ from bowerbird.cli.client.opening import (
 from bowerbird.cli.client.protocol import Client, Row
 from bowerbird.cli.terminal.exits import APPROVAL, DONE, USAGE, CliExit
 from bowerbird.cli.terminal.run_options import RunOptions, doubt_about
-from bowerbird.cli.terminal.shell import Shell, directory_of
+from bowerbird.cli.terminal.shell import Shell, directory_of, typed
 from bowerbird.cli.terminal.shell import run as run_async
-from bowerbird.cli.terminal.typed import typed
 
 if TYPE_CHECKING:
     from bowerbird.config import Loaded

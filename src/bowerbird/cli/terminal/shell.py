@@ -19,7 +19,6 @@ from bowerbird.cli.terminal.command_line import Anywhere
 from bowerbird.cli.terminal.databases import of_server, say_other
 from bowerbird.cli.terminal.exits import DONE, TERMINATED, USAGE, CliExit
 from bowerbird.cli.terminal.terminal import Terminal
-from bowerbird.cli.terminal.typed import typed
 from bowerbird.core.text_paths import is_utf_8
 
 if TYPE_CHECKING:
@@ -158,6 +157,20 @@ def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
     with log_in_lines():
         return asyncio.run(framed())
+
+
+def typed(question: str) -> str:
+    """Return the line that answers; blocks.
+
+    Raises:
+        EOFError: the input has ended.
+    """
+    if sys.stdout.isatty():
+        return input(question)  # as its prompt: editing the line keeps it
+    # `input` would ask in the file or the pipe that the output goes to, and wait unseen.
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    return input()
 
 
 @contextmanager

@@ -150,7 +150,7 @@ def _yaml(text: str) -> None:
     reader: Any = YAML(typ="safe", pure=True)
     try:
         reader.load(text)
-    except YAMLError as error:
+    except (YAMLError, TypeError) as error:  # a key that cannot be one, as `[0, []]: x`
         raise ValueError(str(error)) from error
 
 
