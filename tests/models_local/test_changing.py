@@ -171,6 +171,12 @@ def test_a_new_file_is_made_only_when_the_task_asks_for_one():
     assert made.read('{"tool": "write_file", "path": "notes/todo.txt"}')
     assert made.read('{"tool": "write_file", "path": "app/server.pyjson"}') is None
     assert not isinstance(move(task="Change the file that holds the port."), StepGrammar)
+    for task, path in (
+        ("Create a .gitignore with out/.", ".gitignore"),
+        ("Add a Dockerfile for it.", "Dockerfile"),
+    ):
+        made = move(task=task)
+        assert isinstance(made, StepGrammar) and made.read(json.dumps({"tool": "write_file", "path": path}))
 
 
 @pytest.mark.parametrize("task", ["Which port is used?", "How many lines does long.txt have?", "Say hello."])

@@ -45,6 +45,7 @@ SHEET = ["body {", "  color: black;", "}", "h1 {", "  color: navy;", "}", "#menu
         ("Set the crew of the Tern to 4.", "boats.json", BOATS, '"crew": 2', '"crew": 4'),
         ("The choir now begins at 20:00.", "plan.yaml", PLAN, "19:30", "20:00"),
         ("The choir moves to 20:00.", "plan.yaml", PLAN, "19:30", "20:00"),
+        ("The choir goes on until 21:00.", "plan.yaml", [*PLAN, '    ends: "20:30"'], "20:30", "21:00"),
         ("Ben stays for 5 nights.", "guests.csv", ROWS, "Ben,Cellar,2", "Ben,Cellar,5"),
         ("Let the coffee draw for 6 minutes.", "times.ini", INI, "minutes = 5", "minutes = 6"),
     ],

@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from bowerbird.models.local.calls import telling_words
 from bowerbird.models.local.sorting import CHANGE_WORDS
 
-_PATH = re.compile(r"(?<![\w./-])(?:[\w-]+/)*[\w-]*\.?[\w-]*[A-Za-z][\w-]*\.[A-Za-z]\w{0,7}(?![\w/])")
+_PATH = re.compile(
+    r"(?<![\w./-])(?:[\w-]+/)*"
+    r"(?:[\w-]*\.?[\w-]*[A-Za-z][\w-]*\.[A-Za-z]\w{0,7}|\.[a-z][a-z-]+|Dockerfile|Makefile|LICENSE)(?![\w/])"
+)
 _NEW_FILE = re.compile(r"\b(?:new|create|add|write|make)\b[^.]{0,20}\bfile\b", re.IGNORECASE)
 _MADE = re.compile(r"\b(?:new|create|add|write|make)\b[^.,;:]{0,20}$", re.IGNORECASE)
 _PUT_IN = re.compile(r"\s*,?\s*(?:to|in|into|as)\b", re.IGNORECASE)

@@ -43,6 +43,8 @@ _SWITCHED = re.compile(
 _SWITCHES = (("false", "true"), ("off", "on"), ("no", "yes"), ("False", "True"), ("disabled", "enabled"))
 _COMMENT = r"\s*(?:(?:#|//|--).*|/\*.*\*/\s*)?"
 _SIGN = r"(?::=|\+?\??=(?![=>])|:(?!:))"
+_UNTIL = re.compile(r"\b(?:until|till)\b", re.IGNORECASE)
+_BEGINS = re.compile(r"open|begin|start|from", re.IGNORECASE)
 _MADE = r"(?:(?:new )?(?:Decimal|Fraction|BigDecimal|int|float)\()?"
 _NUMBER_LINE = re.compile(
     rf"^(?P<key>[^=:\"'()]*[\"']?[\w.\-]+[\"']?\s*(?::\s*[\w\[\]<>]+\s*(?==))?)(?P<sign>{_SIGN}\s*{_MADE}[\"'`]?:?)"
@@ -263,8 +265,10 @@ def _fits(place: _Place, wanted: Wanted, task: str) -> bool:
 
 
 def units_fit(key: str, task: str) -> bool:
-    """Whether what a name says of its unit agrees with the task; what is in cents per kilo is in cents."""
+    """Whether what a name says of its value agrees with the task; what is in cents per kilo is in cents."""
     named, own = _units_in(task), _units_in(key.partition(" per ")[0])
+    if _UNTIL.search(task) and _BEGINS.search(key):
+        return False  # "open until 17:00" says when it closes
     return not named or not own or bool(named & own)
 
 
