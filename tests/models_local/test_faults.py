@@ -36,7 +36,9 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def played(project: Path, edits: list[dict[str, str]], task: str = TASK) -> list[Any]:
+def played(
+    project: Path, edits: list[dict[str, str]], task: str = TASK, longest_s: float | None = None
+) -> list[Any]:
     """Let a turn go on, with these edits for what the model would rewrite; return its moves, the answer last."""
     messages: list[Message] = []
     moves: list[Any] = []
@@ -49,15 +51,16 @@ def played(project: Path, edits: list[dict[str, str]], task: str = TASK) -> list
         if not isinstance(move, Call):
             return moves
         done, data = "Edited.", dict[str, Any]()
+        is_error = False
         if move.tool == "bash":
-            run = subprocess.run(
-                ["bash", "-c", move.input["command"]],
-                cwd=project,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            done = run.stdout + run.stderr
+            try:
+                run = subprocess.run(
+                    ["bash", "-c", f"exec {move.input['command'].partition(chr(10))[2]}"],
+                    cwd=project, capture_output=True, text=True, check=False, timeout=longest_s,
+                )  # fmt: skip
+                done = run.stdout + run.stderr
+            except subprocess.TimeoutExpired:
+                done, is_error = "timed out", True
         elif move.tool == "read_file":
             done = (project / move.input["path"]).read_text()
             data = {"content": done, "next_offset": None}
@@ -65,7 +68,7 @@ def played(project: Path, edits: list[dict[str, str]], task: str = TASK) -> list
             path = project / move.input["path"]
             assert path.read_text().count(move.input["old"]) == 1
             path.write_text(path.read_text().replace(move.input["old"], move.input["new"]))
-        messages += called(move.tool, move.input, done, data=data)
+        messages += called(move.tool, move.input, done, data=data, is_error=is_error)
 
 
 def test_a_change_is_confirmed_by_the_test_that_failed(project: Path):
@@ -82,6 +85,14 @@ def test_a_change_that_does_not_help_is_taken_back_and_another_made(project: Pat
     moves = played(project, [STILL_WRONG, RIGHT])
     tries = [move.tried for move in moves if isinstance(move, Rewrite)]
     assert tries == [0, 1] and "The tests pass now." in moves[-1].text
+    assert (project / "stock.py").read_text() == WRONG.replace("-n - 1:", "-n:")
+
+
+def test_a_change_whose_tests_never_end_is_taken_back(project: Path):
+    """The run was killed, and the change stood and was told as made."""
+    endless = {"old": "    return items[-n - 1:]", "new": "    while True:\n        pass"}
+    moves = played(project, [endless, RIGHT], longest_s=2)
+    assert "The tests pass now." in moves[-1].text
     assert (project / "stock.py").read_text() == WRONG.replace("-n - 1:", "-n:")
 
 

@@ -69,7 +69,12 @@ def checking_move(situation: Situation, offered: frozenset[str]) -> Call | Say |
     names = tuple(done.call.name for done in now)
     if not now:
         return Call("bash", {"command": _command(paths)})
-    if any(done.failed for done in now) or names != _ROUND[: len(now)] or not _is_run(now[0]):
+    # The run after an edit may fail: the new code may never end. Then the edit is taken back, too.
+    if (
+        any(done.failed for done in now[: len(_ROUND) - 1])
+        or names != _ROUND[: len(now)]
+        or not _is_run(now[0])
+    ):
         return None
     if len(now) == len(_ROUND):
         return _judged(now[2], now[3])
