@@ -1,7 +1,7 @@
 """Bowerbird: AI agents that work on a branch of your files; nothing reaches your files until you land it.
 
 Lives here: the names that programs import, each loaded when it is first used. Must not be here: any
-code that runs on import.
+code that runs on import (but for where modules are looked for).
 
 Example:
     from bowerbird import Agent
@@ -9,6 +9,12 @@ Example:
     result = await Agent(workdir="project").run("Fix the failing test")
     print(result.branch.unified())
 """
+
+import sys
+
+if sys.argv[:1] == ["-m"] and sys.path[:1] != [""]:
+    # `python -m bowerbird` looks for modules in the directory where it is typed first: a stranger's, perhaps.
+    del sys.path[0]
 
 from typing import TYPE_CHECKING, Any
 

@@ -40,10 +40,10 @@ class Npm:
         programs = place / "programs"
         programs.mkdir()
         for name, text in {"npm": NPM, "node": "#!/bin/sh\necho v99.0.0\n"}.items():
-            (programs / name).write_text(text)
+            (programs / name).write_text(text.replace("$TEST", str(place)))
             (programs / name).chmod(0o755)
         path = f"{programs}:{desk.environment['PATH']}"
-        desk.environment |= {"PATH": path, "TEST": str(place)}
+        desk.environment["PATH"] = path
         self.offers("1")
 
     def offers(self, version: str, *flags: str) -> None:

@@ -147,7 +147,7 @@ def test_what_a_hook_says_at_its_very_end_is_heard(tmp_path, monkeypatch):
     monkeypatch.setattr(selectors, "DefaultSelector", Blind)
     said = json.dumps({"decision": "deny", "reason": "r" * 1_000})
     hook = Hook("before_tool", f"sleep 0.1; printf '%s' {shlex.quote(said)}", timeout_s=HANG_S)
-    ended = run_hook(hook, {}, None)
+    ended = run_hook(hook, {})
     assert denial(hook, ended) == "r" * 1_000
 
 
@@ -158,7 +158,7 @@ def test_a_guard_that_is_not_there_or_no_program_forbids(desk, written):
     desk.ok("make b", "-q")
     code, _, err = desk.run("land", "--yes")
     assert code != 0 and "could not be run" in err and not (desk.project / "b.txt").exists()
-    ended = run_hook(Hook("before_land", str(desk.project)), {}, None)
+    ended = run_hook(Hook("before_land", str(desk.project)), {})
     assert "could not be run" in (denial(Hook("before_land", "x"), ended) or "")
 
 
@@ -193,8 +193,8 @@ def test_a_silent_hook_is_killed_with_what_it_started(tmp_path):
     mark = tmp_path / "late"
     started = shlex.quote(f"import time; time.sleep(3); open({str(mark)!r}, 'w')")
     hook = Hook("before_tool", f"{sys.executable} -c {started} & sleep 300", timeout_s=0.5)
-    assert run_hook(hook, {"big": "x" * 1_000_000}, str(tmp_path)) == Ended(None)
-    assert run_hook(Hook("turn_end", "exit 0"), {"big": "x" * 1_000_000}, None).code == 0
+    assert run_hook(hook, {"big": "x" * 1_000_000}) == Ended(None)
+    assert run_hook(Hook("turn_end", "exit 0"), {"big": "x" * 1_000_000}).code == 0
     time.sleep(3.5)
     assert not mark.exists()
 
@@ -202,9 +202,9 @@ def test_a_silent_hook_is_killed_with_what_it_started(tmp_path):
 def test_what_a_hook_leaves_behind_or_prints_without_end_costs_nothing(tmp_path):
     """UI-77: it has answered when it has ended, and its words have a bound."""
     begun = time.monotonic()
-    ended = run_hook(Hook("turn_end", "sleep 300 & echo done", timeout_s=HANG_S), {}, None)
+    ended = run_hook(Hook("turn_end", "sleep 300 & echo done", timeout_s=HANG_S), {})
     assert ended == Ended(0, "done\n") and time.monotonic() - begun < HANG_S / 2
     flood = run_hook(
-        Hook("turn_end", "head -c 200000000 /dev/zero | tr '\\0' x; exit 2", timeout_s=HANG_S), {}, None
+        Hook("turn_end", "head -c 200000000 /dev/zero | tr '\\0' x; exit 2", timeout_s=HANG_S), {}
     )
     assert flood.code == 2 and 0 < len(flood.out) <= 64 * 1024

@@ -29,7 +29,7 @@ def gateway(place: Path) -> Generator[Running]:
         {
             "bridges": {
                 "tools": {**bridge, "token": TOKEN, "max_timeout": 20},
-                "other": {"allowed_commands": ["echo"], "token": OTHER},
+                "other": {"allowed_commands": ["echo", "printf 'a b'", "printf c"], "token": OTHER},
             }
         },
         PASSED="yes", HIDDEN="secret", CLAUDECODE="1", COPY=TOKEN, LC_TIME="C", TZ="UTC",

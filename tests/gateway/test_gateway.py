@@ -85,6 +85,14 @@ def test_tokens_open_their_own_bridge_only(gateway):
     assert gateway.ask({"bridge": "other", "cmd": ["echo", "hi"]}, token=OTHER)[1]["stdout"] == "hi\n"
 
 
+def test_a_command_line_is_allowed_as_it_is_written_and_no_other(gateway):
+    """A name alone takes any arguments, so that a program that can run others runs all of them."""
+    asked = [["printf", "a b"], ["printf", "c"], ["printf"], ["printf", "a", "b"], ["printf", "a b", "c"]]
+    answers = [gateway.ask({"bridge": "other", "cmd": cmd}, token=OTHER) for cmd in asked]
+    assert [status for status, _ in answers] == [200, 200, 403, 403, 403]
+    assert answers[0][1]["stdout"] == "a b" and "printf 'a b', printf c" in answers[2][1]["error"]
+
+
 def test_other_routes_and_methods_are_answered_in_json(gateway):
     """AS-55."""
     assert gateway.ask(request(), path="/nowhere")[0] == 404

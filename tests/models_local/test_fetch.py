@@ -203,7 +203,7 @@ def test_without_pip_the_remedy_is_named(
 ):
     publisher.content = None
     monkeypatch.setattr(wheel_files.importlib.util, "find_spec", lambda _name: None)
-    monkeypatch.setattr(wheel_files.shutil, "which", lambda _name: None)
+    monkeypatch.setattr(wheel_files, "find_program", lambda _name: None)
     with pytest.raises(FetchFailed, match="ensurepip"):
         fetch(tiny, tmp_path / "data", quietly)
 

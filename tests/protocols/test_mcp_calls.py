@@ -308,6 +308,11 @@ async def test_a_server_sees_its_own_variables_only_and_cannot_echo_its_secrets(
         "MODE",
         "TRACKER_TOKEN",
         "LC_CTYPE",
+        "LC_ALL",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "TMPDIR",
     }
     assert "planted-0123456789" not in repr(spec)
 

@@ -316,4 +316,11 @@ def hooks_of(settings: Settings) -> "list[Hook]":
         ("before_land", section.before_land),
         ("notification", section.notification),
     )
-    return [Hook(event, each.command, each.tools, each.timeout) for event, some in named for each in some]
+    return [
+        Hook(
+            event, each.command, each.tools, each.timeout, each.cwd,
+            {name: value.reveal() for name, value in each.env.items()},
+        )
+        for event, some in named
+        for each in some
+    ]  # fmt: skip

@@ -5,7 +5,7 @@ Here: bridges as values, made from names once; the check of a request. Not here:
 
 import hmac
 import os
-import shutil
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ import msgspec
 
 from bowerbird.core.errors import BowerbirdError, ConfigError
 from bowerbird.core.forms import decode
+from bowerbird.core.processes.host_programs import find_program
 
 SHORTEST_TOKEN = 16
 PASSED_ON = ("PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR")
@@ -34,6 +35,7 @@ class Bridge:
 
     Attributes:
         programs: real path of each allowed name, None where it is not installed.
+        lines: the whole command lines that are allowed of a name; one that is not in it takes any arguments.
         directories: real paths in which commands may run.
         env: names of variables that its commands get besides `PASSED_ON`.
         max_timeout_s: longest run.
@@ -42,6 +44,9 @@ class Bridge:
     name: str
     token: str = field(repr=False)
     programs: Mapping[str, str | None]
+    lines: Mapping[str, frozenset[tuple[str, ...]]] = field(
+        default_factory=dict[str, frozenset[tuple[str, ...]]]
+    )
     directories: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
     max_timeout_s: float = 600.0
@@ -71,7 +76,8 @@ def make_bridge(
     """Return a bridge whose commands and directories are looked up now.
 
     Args:
-        allowed_commands: names found on `path`, or absolute paths, which are called by their last part.
+        allowed_commands: names found on `path`, or absolute paths, which are called by their last part; with
+            words behind it, quoted as in a shell, exactly that command line, else any arguments.
         path: like the variable PATH; this process's when None.
 
     Raises:
@@ -80,20 +86,35 @@ def make_bridge(
     if len(token) < SHORTEST_TOKEN:
         raise ConfigError(f"gateway.bridges.{name}.token has fewer than {SHORTEST_TOKEN} characters")
     programs: dict[str, str | None] = {}
-    for command in allowed_commands:
+    lines: dict[str, list[tuple[str, ...]]] = {}
+    for given in allowed_commands:
+        command, *words = [given] if Path(given).is_file() else _words(name, given)
+        called = command.rpartition("/")[2]
+        lines.setdefault(called, []).append((called, *words))
         if "/" in command and not command.startswith("/"):
             raise ConfigError(
                 f"gateway.bridges.{name}.allowed_commands: {command!r} is neither a name nor an absolute path"
             )
-        found = shutil.which(command, path=path)
-        programs[command.rpartition("/")[2]] = None if found is None else os.path.realpath(found)
+        found = find_program(command, path)
+        programs[called] = None if found is None else os.path.realpath(found)
     directories: list[str] = []
     for directory in allowed_cwd:
         spelled = Path(directory).expanduser()
         if not spelled.is_absolute():
             raise ConfigError(f"gateway.bridges.{name}.allowed_cwd: {directory!r} is not absolute")
         directories.append(os.path.realpath(spelled))
-    return Bridge(name, token, programs, tuple(directories), tuple(env), max_timeout_s)
+    exact = {called: frozenset(some) for called, some in lines.items() if (called,) not in some}
+    return Bridge(name, token, programs, exact, tuple(directories), tuple(env), max_timeout_s)
+
+
+def _words(name: str, given: str) -> list[str]:
+    try:
+        words = shlex.split(given)
+    except ValueError as error:
+        raise ConfigError(f"gateway.bridges.{name}.allowed_commands: {given!r}: {error}") from None
+    if not words:
+        raise ConfigError(f"gateway.bridges.{name}.allowed_commands: an entry is empty")
+    return words
 
 
 def check_bridges(bridges: Sequence[Bridge]) -> None:
@@ -145,6 +166,10 @@ def program_of(bridge: Bridge, request: Request) -> str | None:
     if "/" in name or name not in bridge.programs:
         allowed = ", ".join(sorted(bridge.programs)) or "none"
         raise Refused(403, f"bridge {bridge.name} does not allow {name!r}; allowed: {allowed}")
+    lines = bridge.lines.get(name)
+    if lines is not None and request.cmd not in lines:
+        allowed = ", ".join(sorted(map(shlex.join, lines)))
+        raise Refused(403, f"bridge {bridge.name} does not allow these arguments; allowed: {allowed}")
     return bridge.programs[name]
 
 

@@ -8,7 +8,6 @@ import asyncio
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bowerbird.core.errors import SandboxUnavailable
+from bowerbird.core.processes.host_programs import find_program, run
 from bowerbird.core.threads import in_thread
 from bowerbird.sandbox.run.command import check_command
 from bowerbird.sandbox.run.profile import HOST_NAME, HostFacts, Places, Standing, bubblewrap, environment
@@ -62,18 +62,19 @@ class Bubblewrap(msgspec.Struct, frozen=True):
 
 def find_bubblewrap() -> Bubblewrap:
     """Look for bubblewrap ≥ 0.8 on the PATH."""
-    path = shutil.which("bwrap")
+    path = find_program("bwrap")
     if path is None:
         return Bubblewrap(None, "bubblewrap is not installed; install bubblewrap ≥ 0.8")
     try:
-        ran = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=_STEP_S, check=True)
+        ran = run([path, "--version"], timeout=_STEP_S, check=True)
     except subprocess.TimeoutExpired:
         return Bubblewrap(None, OVERDUE)
     except (OSError, subprocess.SubprocessError) as error:
         return Bubblewrap(None, f"bubblewrap does not run: {error}")
-    version = tuple(int(part) for part in re.findall(r"\d+", ran.stdout)[:2])
+    said = ran.stdout.decode("ascii", "replace").strip()
+    version = tuple(int(part) for part in re.findall(r"\d+", said)[:2])
     if version < OLDEST_BUBBLEWRAP:
-        return Bubblewrap(None, f"{ran.stdout.strip()} is too old; install bubblewrap ≥ 0.8")
+        return Bubblewrap(None, f"{said} is too old; install bubblewrap ≥ 0.8")
     return Bubblewrap(path, None)
 
 

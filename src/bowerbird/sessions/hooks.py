@@ -23,6 +23,7 @@ import msgspec
 from bowerbird.core.errors import LandingRefused, ToolError
 from bowerbird.core.events import ApprovalRequest
 from bowerbird.core.forms import decode
+from bowerbird.core.processes.host_programs import HostProcess, popen, users_environment
 from bowerbird.core.tasks import Tasks
 from bowerbird.core.threads import to_thread
 from bowerbird.sessions.live.hub import Live, Published, TurnMark
@@ -58,12 +59,16 @@ class Hook(msgspec.Struct, frozen=True):
 
     Attributes:
         tools: names or patterns it is about, empty = all. timeout_s: after this it is killed.
+        cwd: the directory that a person named for it, None = an empty one.
+        env: variables besides those that every program of the host gets.
     """
 
     event: EventName
     command: str
     tools: tuple[str, ...] = ()
     timeout_s: float = 30.0
+    cwd: str | None = None
+    env: Mapping[str, str] = {}
 
     def concerns(self, tool: str) -> bool:
         """Whether it is about a tool."""
@@ -115,9 +120,7 @@ def denial(hook: Hook, ended: Ended) -> str | None:
     return said[:REASON_CHARS] or f"the hook {hook.command!r} forbids it"
 
 
-def run_hook(
-    hook: Hook, event: Mapping[str, Any], directory: str | None, stop: threading.Event | None = None
-) -> Ended:
+def run_hook(hook: Hook, event: Mapping[str, Any], stop: threading.Event | None = None) -> Ended:
     """Run a hook with an event on its standard input; nothing that it started outlives it. Blocks.
 
     Of a thread: pipes of uvloop lose what a process prints that ends without reading its input.
@@ -128,12 +131,13 @@ def run_hook(
     Raises:
         OSError: it could not be started.
     """
-    with subprocess.Popen(
+    with popen(
         ["/bin/sh", "-c", hook.command],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        cwd=directory,
+        cwd=hook.cwd,
+        env=users_environment() | dict(hook.env),
         start_new_session=True,
     ) as process:
         try:
@@ -146,9 +150,7 @@ def run_hook(
     return Ended(code, *said) if code is not None else Ended(None)
 
 
-def _talked(
-    process: "subprocess.Popen[bytes]", told: bytes, until: float, stop: threading.Event
-) -> list[str]:
+def _talked(process: HostProcess, told: bytes, until: float, stop: threading.Event) -> list[str]:
     """Write to a process and read its two streams until it has ended, its time has, or it is to stop.
 
     What it prints beyond `OUTPUT_BYTES` is read and dropped.
@@ -288,7 +290,7 @@ class Hooks(SessionPart):
         for hook in self._given():
             if hook.event != name or (tool and not hook.concerns(tool)):
                 continue
-            ended = await _ended(hook, event, directory)
+            ended = await _ended(hook, event)
             if ended.code not in (0, BLOCKS):
                 _log.warning("hook %r failed (%s): %s", hook.command, ended.code, ended.err.strip()[:500])
             reason = denial(hook, ended) if name in GUARDS else None
@@ -297,11 +299,11 @@ class Hooks(SessionPart):
         return None
 
 
-async def _ended(hook: Hook, event: Mapping[str, Any], directory: str | None) -> Ended:
+async def _ended(hook: Hook, event: Mapping[str, Any]) -> Ended:
     """Run a hook; whoever is cancelled meanwhile ends it."""
     stop = threading.Event()
     try:
-        return await to_thread(run_hook, hook, event, directory, stop)
+        return await to_thread(run_hook, hook, event, stop)
     except OSError as error:
         return Ended(NOT_RUN[0], "", str(error))
     finally:

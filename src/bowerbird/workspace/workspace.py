@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import InvalidWorkspace, NotFound, WorkspaceError
+from bowerbird.core.processes.host_programs import keep_out_of
 from bowerbird.workspace.branch import Branch
 from bowerbird.workspace.fork_and_merge import forget_snapshots
 from bowerbird.workspace.git.landed_history import HistoryRules
@@ -74,6 +75,8 @@ class Workspace:
         self._hide = tuple(hide)
         kept = None if data_dir == TEMPORARY else data_dir
         place = None if kept is None else Path(kept).expanduser().absolute()
+        if root is not None:
+            keep_out_of(root)
         registry = BranchRegistry(place, root, limits if limits is not None else WorkspaceLimits())
         landings = Landings(registry)
         self._shared = Shared(

@@ -185,9 +185,9 @@ with Workspace(Path(root), data_dir=Path(data)) as workspace:
 
 
 def test_a_landing_that_is_killed_while_it_signs_has_landed_nothing_and_lands_whole_afterwards(
-    project: GitProject, tmp_path: Path
+    project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """GI-9, WS-53: after the first of two signatures; before or after, never between."""
+    """After the first of two signatures; before or after, never between."""
     branch = begun(project)
     steps = (("a.txt", "A\n"), [*COMMIT, "one"], ("b.txt", "B\n"), [*COMMIT, "two"])
     project.agent(branch, *steps, who="user")
@@ -198,7 +198,8 @@ def test_a_landing_that_is_killed_while_it_signs_has_landed_nothing_and_lands_wh
         f'[ -e "{told}" ] && kill -9 "$(cat "{told}")" && rm "{told}" && exit 1\nexec ssh-keygen "$@"\n'
     )
     signer.chmod(0o755)
-    project.git("config", "gpg.ssh.program", str(signer))
+    (tmp_path / "global").write_text(f'[gpg "ssh"]\n\tprogram = "{signer}"\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "global"))
     branch_id = branch.id
     project.close()
     words = [sys.executable, "-c", LAND, str(project.root), str(project.base / "data"), branch_id, str(told)]
@@ -210,3 +211,16 @@ def test_a_landing_that_is_killed_while_it_signs_has_landed_nothing_and_lands_wh
     assert "2 commits are signed with your key" in notes(landing)
     assert shown(project, "%G? %s") == ["G two", "G one", "N first"]
     assert project.git("status", "--short") == "" and project.git("fsck", "--no-dangling") == ""
+
+
+def test_a_signer_that_the_repository_names_does_not_run(project: GitProject, tmp_path: Path) -> None:
+    """An agent can write the repository's configuration; who signs is the user's to say."""
+    signer, told = tmp_path / "signer", tmp_path / "ran"
+    signer.write_text(f'#!/bin/sh\ntouch "{told}"\nexec ssh-keygen "$@"\n')
+    signer.chmod(0o755)
+    branch = begun(project)
+    project.agent(branch, ("a.txt", "A\n"), [*COMMIT, "one"], who="user")
+    project.git("config", "gpg.ssh.program", str(signer))
+    landed = branch.land(own_git=True)
+    assert not told.exists()
+    assert "not signed" in str(landed.history), landed

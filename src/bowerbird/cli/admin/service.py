@@ -4,14 +4,13 @@ Here: the unit's text and where it goes. Not here: the server.
 """
 
 import os
-import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from bowerbird.cli.terminal.exits import DONE, FAILED, CliExit
 from bowerbird.cli.terminal.shell import Shell
+from bowerbird.core.processes.host_programs import find_program, run, users_environment
 
 NAME = "bowerbird.service"
 MORE_S = 5.0  # than `shutdown.grace_s`, until systemd kills what is left
@@ -96,9 +95,9 @@ def _word(text: str) -> str:
 
 def _program() -> Sequence[str]:
     """Return the words that start this program again, by absolute paths."""
-    called = shutil.which(sys.argv[0]) if Path(sys.argv[0]).name == "bowerbird" else None
-    found = called or shutil.which("bowerbird")
-    return [str(Path(found).absolute())] if found else [sys.executable, "-m", "bowerbird"]
+    called = find_program(sys.argv[0]) if Path(sys.argv[0]).name == "bowerbird" else None
+    found = called or find_program("bowerbird")
+    return [str(Path(found).absolute())] if found else [sys.executable, "-I", "-m", "bowerbird"]
 
 
 def _directory() -> Path:
@@ -114,10 +113,11 @@ def _journal(control: list[str]) -> list[str]:
 
 def _run(step: list[str]) -> None:
     try:
-        done = subprocess.run(step, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        done = run(step, env=users_environment(), timeout=None)
     except FileNotFoundError:
         raise CliExit(
             FAILED, "there is no systemctl here; start the server by other means, or with: bowerbird serve"
         ) from None
     if done.returncode != 0:
-        raise CliExit(FAILED, f"{' '.join(step)} failed: {done.stderr.strip() or done.stdout.strip()}")
+        said = (done.stderr.strip() or done.stdout.strip()).decode("utf-8", "replace")
+        raise CliExit(FAILED, f"{' '.join(step)} failed: {said}")

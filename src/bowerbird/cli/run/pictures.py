@@ -24,6 +24,7 @@ from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from bowerbird.core.pictures import PICTURE_BYTES, picture_type
+from bowerbird.core.processes.host_programs import start
 from bowerbird.core.threads import to_thread
 
 MOST_KEPT = 20
@@ -147,10 +148,7 @@ def _picture(path: Path) -> bytes | None:
 
 async def _printed(command: tuple[str, ...]) -> bytes:
     """Return the beginning of what a program prints, b"" when it takes too long; raises OSError."""
-    process = await asyncio.create_subprocess_exec(
-        *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
+    process = await start(command)
     assert process.stdout is not None, "it was asked for"
     content = b""
     try:

@@ -10,6 +10,7 @@ import subprocess
 
 from bowerbird.cli.terminal.terminal import Terminal
 from bowerbird.cli.terminal.text import width_of
+from bowerbird.core.processes.host_programs import find_program, plain_environment, popen
 
 
 def show_paged(terminal: Terminal, drawn: str, plain: str) -> None:
@@ -36,14 +37,17 @@ def rows_of(text: str, columns: int) -> int:
 def _pager() -> list[str] | None:
     named = os.environ.get("PAGER", "less")
     words = shlex.split(named) if named else []
-    return words if words and shutil.which(words[0]) else None
+    return words if words and find_program(words[0]) else None
 
 
 def _paged(command: list[str], drawn: str) -> bool:
     """Run the pager; False when it could not be started."""
-    environment = {**os.environ, "LESS": os.environ.get("LESS", "FRX"), "LV": "-c"}
+    environment = plain_environment(begin=("LESS", "PAGER", "MANPAGER")) | {
+        "LESS": os.environ.get("LESS", "FRX"),
+        "LV": "-c",
+    }
     try:
-        child = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
+        child = popen(command, stdin=subprocess.PIPE, env=environment)
     except OSError:
         return False
     with child:

@@ -133,7 +133,7 @@ class McpServer(Section):
     command: Text | None = key(None, "Program started.")
     args: Names = key((), "Its arguments.")
     env: dict[Text, Secret] = key({}, "Variables added to its environment.")
-    cwd: Text | None = key(None, "Its directory.", base="file")
+    cwd: Text | None = key(None, "Its directory; unset = an empty one.", base="file")
     url: HttpUrl | None = key(None, "Its address.", allowed="http(s) URL")
     headers: dict[Text, Secret] = key({}, "Headers sent to it.")
     authorization_token: Secret | None = key(None, "Bearer token sent to it.")
@@ -249,6 +249,8 @@ class HookEntry(Section):
     timeout: Float = key(
         30, "Time it has; a guard that is silent for longer forbids.", unit="s", ge=0.1, le=600
     )
+    cwd: Text | None = key(None, "Its directory; unset = an empty one.", base="file")
+    env: dict[Text, Secret] = key({}, "Variables added to its environment.")
 
 
 def _hook(value: object) -> object:

@@ -16,7 +16,10 @@ class BridgeEntry(Section):
 
     token: Secret | None = key(None, "Token of this bridge, at least 16 characters.")
     allowed_commands: Names = key(
-        (), "Commands that may run.", applies="S", allowed="names on PATH, or absolute paths"
+        (),
+        "Commands that may run: with any arguments, or as whole lines.",
+        applies="S",
+        allowed="names on PATH or absolute paths, alone or with all their words",
     )
     allowed_cwd: Names = key((), "Directories in which they may run; empty = none may be named.", applies="S")
     env: Names = key((), "Variables of the host that they get.", applies="S", allowed="names")

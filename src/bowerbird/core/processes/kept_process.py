@@ -13,6 +13,8 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bowerbird.core.processes.host_programs import neutral_directory
+
 _KILL_GRACE_S = 3.0
 _LOOK_EVERY_S = 0.01
 _KEEPER = Path(__file__).with_name("keeper.py")
@@ -57,6 +59,7 @@ class KeptProcess:
         Args:
             program: a path, or a name that is looked for on the PATH of `env`.
             arguments: those behind its name.
+            cwd: a directory that a person named, or one of ours; one where nothing is when None.
             name: what it is called as (`argv[0]`); `program` when None.
             longest_line: bytes that a reader of its lines keeps.
 
@@ -68,8 +71,8 @@ class KeptProcess:
         try:
             process = await asyncio.create_subprocess_exec(
                 *kept_words(life_read, program, name or program), *arguments,
-                stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=cwd, limit=longest_line, env=dict(env),
-                pass_fds=(life_read,), start_new_session=True,
+                stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=longest_line, env=dict(env),
+                cwd=cwd or neutral_directory(), pass_fds=(life_read,), start_new_session=True,
             )  # fmt: skip
         except BaseException:
             os.close(life_write)

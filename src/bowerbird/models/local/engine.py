@@ -25,6 +25,7 @@ from pathlib import Path
 
 from bowerbird.core.errors import ConfigError, ModelError
 from bowerbird.core.forms import decode
+from bowerbird.core.processes.host_programs import plain_environment, popen
 from bowerbird.core.threads import to_thread, waking
 from bowerbird.models.local.generation import (
     STOP_BYTES,
@@ -47,6 +48,7 @@ BATCH = 64
 
 SPIN_COUNT = "10000"
 INSTALL = "pip install 'bowerbird[local]'"
+_OF_THE_ENGINE = ("GGML_", "GOMP_", "KMP_", "LLAMA_", "OMP_", "OPENBLAS_")
 _NEEDED = ("bowerbird", "msgspec", "xllamacpp")
 _END_S = 5.0
 
@@ -256,11 +258,13 @@ class _Process:
         paths = dict.fromkeys(str(Path(spec.origin).parents[1]) for spec in found if spec and spec.origin)
         load = f"import sys; sys.path.extend({list(paths)!r}); from bowerbird.models.local.native import main"
         try:
-            self._process = subprocess.Popen(
+            self._process = popen(
                 [sys.executable, "-I", "-S", "-c", f"{load}; main({theirs})"],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
                 pass_fds=(theirs,),
-                env={"GOMP_SPINCOUNT": SPIN_COUNT, **os.environ},  # spinning threads starve a busy machine
+                # Spinning threads starve a busy machine.
+                # Spinning threads starve a busy machine.
+                env={"GOMP_SPINCOUNT": SPIN_COUNT} | plain_environment(begin=_OF_THE_ENGINE),
             )  # fmt: skip
         except BaseException:
             os.close(self._stops)

@@ -13,7 +13,6 @@ import hashlib
 import importlib.util
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,8 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from bowerbird.core.processes.host_programs import find_program, package_environment, popen
 
 AT_ONCE = 3
 """Wheels asked for in one call of pip: starting pip costs a second, an interrupted call at most 250 MB."""
@@ -157,13 +158,13 @@ def _download(
 
 def _run(command: Sequence[str], scratch: Path, on_bytes: Callable[[int], None]) -> None:
     # pip unpacks and caches in its temporary directory: there its download can be watched growing.
-    env = os.environ | {
+    env = package_environment() | {
         "TMPDIR": str(scratch / "tmp"),
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "PIP_NO_INPUT": "1",
     }
     with (scratch / "said").open("w+b") as said:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=env)
+        process = popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=env)
         try:
             while process.poll() is None:
                 on_bytes(_arrived(scratch))
@@ -182,8 +183,8 @@ def _pip() -> list[str]:
     options = ["download", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--no-cache-dir"]
     options += ["--progress-bar", "off"]
     if importlib.util.find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip", *options]
-    if uv := shutil.which("uv"):
+        return [sys.executable, "-I", "-m", "pip", *options]
+    if uv := find_program("uv"):
         # An environment made by uv has no pip; uv itself cannot download, but can run pip.
         return [uv, "tool", "run", "--quiet", "--python", sys.executable, "pip", *options]
     raise WheelsUnavailable(

@@ -7,6 +7,7 @@ Here: start under a keeper, the ring of its last words, the orderly end. Not her
 import asyncio
 import signal
 
+from bowerbird.core.processes.host_programs import plain_environment
 from bowerbird.core.processes.kept_process import KeptProcess
 from bowerbird.protocols.mcp_client.spec import ServerSpec
 
@@ -58,9 +59,7 @@ class Child:
         Raises:
             OSError: no process can be made. A command that cannot run says so on stderr and ends.
         """
-        from mcp.client.stdio import get_default_environment
-
-        env = {**get_default_environment(), **spec.env}
+        env = plain_environment() | dict(spec.env)
         process = await KeptProcess.start(
             spec.command, spec.args, env=env, cwd=spec.cwd, longest_line=LARGEST_LINE
         )

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bowerbird.core.errors import InvalidArgument
+from bowerbird.core.processes.host_programs import run
 
 SEARCH_S = 1.0
 SEARCHED_CHARS = 1_000_000
@@ -49,14 +50,9 @@ def parse_structured_output(text: str, fields: Mapping[str, str]) -> dict[str, s
     job = json.dumps({"text": text[:SEARCHED_CHARS], "patterns": list(fields.values()), "seconds": SEARCH_S})
     found: list[str | None] = []
     try:
-        answer = subprocess.run(
-            [sys.executable, "-I", "-S", str(_CHILD)],
-            input=job.encode(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={},
-            timeout=_START_S + SEARCH_S * len(fields),
-            check=False,
+        limit_s = _START_S + SEARCH_S * len(fields)
+        answer = run(
+            [sys.executable, "-I", "-S", str(_CHILD)], stdin=job.encode(), env={}, timeout=limit_s
         ).stdout
         found = [json.loads(line) for line in answer.splitlines()]
     except (subprocess.SubprocessError, OSError, ValueError):

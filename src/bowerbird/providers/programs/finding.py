@@ -4,12 +4,12 @@ Here: looking. Not here: whether it works (probes), installing (`installing`).
 """
 
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from bowerbird.config.sections.agent import ProviderEntry
+from bowerbird.core.processes.host_programs import find_program, usable_path
 from bowerbird.providers.catalogue import CatalogueEntry
 from bowerbird.providers.choosing import named_by, program_words
 from bowerbird.providers.contract.errors import AgentUnavailable
@@ -37,7 +37,8 @@ def installed_bin(data_dir: Path) -> Path:
 
 def search_path(data_dir: Path, env: Mapping[str, str] | None = None) -> str:
     """Return the PATH on which programs are looked for: what was installed first, then the server's."""
-    return f"{installed_bin(data_dir)}:{(os.environ if env is None else env).get('PATH', os.defpath)}"
+    theirs = usable_path(None if env is None else env.get("PATH", os.defpath))
+    return f"{installed_bin(data_dir)}:{theirs}"
 
 
 def find_programs(entry: CatalogueEntry, settings: ProviderEntry, path: str) -> Programs:
@@ -70,7 +71,7 @@ def _acp(
 
 
 def _located(words: tuple[str, ...], path: str) -> tuple[str, ...] | None:
-    found = shutil.which(words[0], path=path)
+    found = find_program(words[0], path)
     if found is None or Path(found).is_dir():
         return None
     return (str(Path(found).absolute()), *words[1:])

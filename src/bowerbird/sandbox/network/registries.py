@@ -4,12 +4,12 @@ Here: asking pip and npm, at run time, where they fetch from. No registry is nam
 what follows for a sandbox (`network`).
 """
 
-import os
 import re
 import subprocess
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
+from bowerbird.core.processes.host_programs import package_environment, run
 from bowerbird.sandbox.network.egress_policy import normal_name
 
 _ANSWER_S = 15.0
@@ -76,10 +76,8 @@ def _npm_urls() -> list[str]:
 def _answer(command: list[str]) -> str:
     """Return what a tool prints, "" when it is missing or fails."""
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_ANSWER_S, check=False, stdin=subprocess.DEVNULL,
-            cwd=os.sep,  # a project's own configuration must not widen what the sandbox may reach
-        )  # fmt: skip
+        # A project's own configuration must not widen what the sandbox may reach.
+        done = run(command, env=package_environment(), timeout=_ANSWER_S)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout if done.returncode == 0 else ""
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import threading
 
+from bowerbird.core.processes.host_programs import HostProcess, popen
+
 # It holds each by a descriptor, not by its number, which another process may have by then.
 _MOURNER = """
 import os, select, signal, sys
@@ -32,13 +34,13 @@ class Mourner:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: HostProcess | None = None
 
     def tell(self, pid: int) -> None:
         """Have a child of this process killed at our end. May be called from any thread."""
         with self._lock, contextlib.suppress(OSError):  # it was killed: the child's own limits end it
             if self._process is None or self._process.poll() is not None:
-                self._process = subprocess.Popen(
+                self._process = popen(
                     [sys.executable, "-I", "-S", "-c", _MOURNER],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,

@@ -5,13 +5,14 @@ cause: a program that is not installed outside either is nobody's setting. Not h
 command, which its record names.
 """
 
+import os
 import posixpath
 import re
-import shutil
 from collections.abc import Callable, Iterator
 
 import msgspec
 
+from bowerbird.core.processes.host_programs import find_program
 from bowerbird.sandbox.run.command import exit_code
 from bowerbird.sandbox.run.limits import RunLimits
 from bowerbird.sandbox.run.running import Finished
@@ -144,7 +145,7 @@ def _limits(text: str, code: int, tier: Tier, limits: RunLimits) -> Iterator[tup
 def _programs(text: str, shown: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
     for match in _NOT_FOUND.finditer(text):
         name = next(group for group in match.groups() if group)
-        place = shutil.which(name)
+        place = find_program(name, os.environ.get("PATH", os.defpath))
         if place is not None and not shown(place):
             yield (
                 f"program {name}",

@@ -17,6 +17,7 @@ import msgspec
 
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.processes import descriptors
+from bowerbird.core.processes.host_programs import HostProcess, popen
 from bowerbird.sandbox.inside import channel
 
 _ANSWER_S = 10.0
@@ -59,7 +60,7 @@ class Warden:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: HostProcess | None = None
         self._channel: socket.socket | None = None
 
     def mount(self, overlays: Sequence[Overlay]) -> list[Mounted]:
@@ -115,7 +116,7 @@ class Warden:
         load = f"import sys; sys.path.insert(0, {str(PACKAGE)!r}); from inside.warden import main"
         try:
             with theirs:
-                self._process = subprocess.Popen(
+                self._process = popen(
                     [sys.executable, "-I", "-S", "-c", f"{load}; main({theirs.fileno()})"],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,

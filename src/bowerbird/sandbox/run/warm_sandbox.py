@@ -18,6 +18,7 @@ from typing import Any
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.ids import new_id
 from bowerbird.core.processes.creation_mask import creation_mask
+from bowerbird.core.processes.host_programs import HostProcess, popen
 from bowerbird.core.threads import in_thread
 from bowerbird.sandbox.inside import channel
 from bowerbird.sandbox.run.warden import PACKAGE, Mounted, Warden
@@ -64,7 +65,7 @@ class WarmSandbox:
         self._answers: dict[int, asyncio.Future[Answer | None]] = {}
         self._asked = 0
         self._running: dict[str, asyncio.Future[Answer]] = {}
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: HostProcess | None = None
         self.alive = True
         self._bridged: set[int] = set()
         server.setblocking(False)
@@ -99,11 +100,11 @@ class WarmSandbox:
         argv = [
             sys.executable, "-I", "-S", "-c", f"{load}; main({theirs.fileno()}, namespaces=False)"
         ]  # fmt: skip
-        started: list[subprocess.Popen[bytes]] = []
+        started: list[HostProcess] = []
 
         def launch() -> None:
             started.append(
-                subprocess.Popen(
+                popen(
                     argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said,
                     pass_fds=[theirs.fileno()], env={"PATH": "/usr/bin:/bin"}, start_new_session=True,
                 )

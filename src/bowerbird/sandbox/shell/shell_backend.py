@@ -6,7 +6,6 @@ coroutine beside it, and what it changes lands at once. Not here: the list of co
 
 import asyncio
 import os
-import shutil
 import threading
 import weakref
 from collections.abc import Callable, Coroutine, Sequence
@@ -22,6 +21,7 @@ from bowerbird.core.errors import (
     PathEscape,
     SandboxUnavailable,
 )
+from bowerbird.core.processes import host_programs
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.host import SandboxHost
 from bowerbird.sandbox.run.command import CommandResult, check_timeout
@@ -238,7 +238,7 @@ def find_program(name: str, path: Sequence[str], root: str | None) -> str | None
     below = root.rstrip("/") + "/" if root else None
     absolute = (d for d in path if d.startswith("/"))
     usable = [d for d in absolute if below is None or not (d + "/").startswith(below)]
-    return shutil.which(name, path=os.pathsep.join(usable)) if "/" not in name else None
+    return host_programs.find_program(name, os.pathsep.join(usable)) if "/" not in name else None
 
 
 def same_file(one: str, other: str) -> bool:

@@ -10,7 +10,6 @@ the user is read, no link followed, and the regular expressions are linear-time 
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -23,6 +22,7 @@ from pathlib import Path
 import msgspec
 
 from bowerbird.core.errors import InvalidPattern
+from bowerbird.core.processes.host_programs import find_program, popen, run
 
 _MOST_ARGUMENT_BYTES = 1_000_000
 _MOST_EXCLUDED = 1000
@@ -52,7 +52,7 @@ class Running:
         self._lock = threading.Lock()
         self._killed = False
         try:
-            self._process = subprocess.Popen(
+            self._process = popen(
                 command,
                 cwd=cwd,
                 stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
@@ -106,7 +106,7 @@ class Running:
 def find_ripgrep() -> str | None:
     """Return the path of the installed `rg`: beside this Python first, then on PATH."""
     beside = os.pathsep.join([sysconfig.get_path("scripts"), str(Path(sys.executable).parent)])
-    return shutil.which("rg", path=beside) or shutil.which("rg")
+    return find_program("rg", beside) or find_program("rg")
 
 
 class Ripgrep:
@@ -126,7 +126,7 @@ class Ripgrep:
     def works(self) -> bool:
         """Tell whether the program starts at all."""
         try:
-            done = subprocess.run([self._program, "--version"], capture_output=True, timeout=10, check=False)
+            done = run([self._program, "--version"], timeout=10)
         except (OSError, subprocess.TimeoutExpired):
             return False
         return done.returncode == 0
@@ -198,9 +198,7 @@ class Ripgrep:
         raise InvalidPattern(_explain(complaints, query, construct))
 
     def _has_pcre2(self) -> bool:
-        done = subprocess.run(
-            [self._program, "--pcre2-version"], capture_output=True, timeout=10, check=False
-        )
+        done = run([self._program, "--pcre2-version"], timeout=10)
         return done.returncode == 0
 
 

@@ -97,17 +97,16 @@ class Committing:
 
     def _find(self, root: Path) -> UsersGit:
         """Find the repository, and whether a commit can be made in it at all."""
-        here = UsersGit(root, self._own)
+        here = UsersGit(root, self._own, obeys=self._own)
         self._top = Path(os.fsdecode(here.run("rev-parse", "--show-toplevel")).removesuffix("\n"))
-        self._git = git = UsersGit(self._top, self._own)
+        self._git = git = UsersGit(self._top, self._own, obeys=self._own)
         self._git_dir = Path(os.fsdecode(git.run("rev-parse", "--absolute-git-dir")).removesuffix("\n"))
         if git.text("var", "GIT_COMMITTER_IDENT") is None:
             raise InvalidArgument(NOBODY)
-        filters = r"^filter\..*\.(clean|process)$"
-        if not self._own and git.text("config", "--get-regexp", filters):
+        if not self._own and any(key.startswith("filter.") for key in git.repository_keys()):
             raise InvalidArgument(
-                "nothing landed: this repository has filters, and a server runs no programs of a repository; "
-                "land with --commit at its own machine"
+                "nothing landed: the configuration of this repository has filters, and a server runs no "
+                "programs of a repository; land with --commit at its own machine"
             )
         self._head = git.text("rev-parse", "--verify", "-q", "HEAD^{commit}")
         if self._head is None and (lost := git.text("rev-parse", "--verify", "-q", "HEAD")):
@@ -311,7 +310,7 @@ def another_index(git_dir: Path, top: Path, *, own: bool) -> Generator[UsersGit]
         index = Path(place, "index")
         if (git_dir / "index").is_file():
             shutil.copyfile(git_dir / "index", index)
-        yield UsersGit(top, own, index)
+        yield UsersGit(top, own, index, obeys=own)
 
 
 def put_entries(git: UsersGit, lines: Sequence[bytes]) -> None:

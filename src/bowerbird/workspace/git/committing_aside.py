@@ -159,7 +159,7 @@ class CommittingAside(Committing):
         return self._side("ls-tree", "-z", commit, "--", name) if commit is not None else None
 
     def _written(self, index: Path) -> str:
-        git = UsersGit(self._files, self._own, index, self._git_dir)
+        git = UsersGit(self._files, self._own, index, self._git_dir, obeys=self._own)
         if self._tip is not None:
             git.run("read-tree", "--no-sparse-checkout", self._tip)
         else:

@@ -1,17 +1,20 @@
 """Running git on repositories of the user's, or of our own making, never on the branch's.
 
-Here: one process with a time limit, bounded output, no hooks, no network and no configuration but the
-repository's own. Not here: what is asked of git (`quarantine.py`, `arrival.py`).
+An agent can write a repository's configuration, and a landing may bring it in. So git starts with our own
+configuration, and of what a repository's says only values about content count: whatever else stands there is
+set to nothing, so that no filter, driver, hook, pager, helper, signer or transport of its naming runs. Here:
+that, and one process with a time limit, bounded output and no network. Not here: what is asked of git
+(`quarantine.py`, `arrival.py`), git as the user configured it (`users_git.py`).
 """
 
 import os
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import tempfile
 import threading
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +23,8 @@ from typing import IO
 import msgspec
 
 from bowerbird.core.errors import WorkspaceError
+from bowerbird.core.processes import host_programs
+from bowerbird.core.processes.host_programs import HostProcess
 
 TIME_LIMIT_S = 60.0
 _SLOWEST = 2 * 1024**2  # bytes of objects that git looks through in a second, on a busy machine
@@ -27,18 +32,39 @@ _MOST_OUTPUT = 16 * 1024**2
 _MOST_COMPLAINT = 2_000
 _MOST_MEMORY = 8 * 1024**3
 _CHUNK = 1024 * 1024
-# The command line wins over a repository's configuration; nothing that one can name is started.
-_HARMLESS = tuple(
+_MOST_KNOWN = 256
+# The command line wins over a repository's configuration.
+HARMLESS = tuple(
     part
     for setting in (
-        "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null",
-        "core.sshCommand=false", "core.pager=cat", "core.alternateRefsCommand=", "credential.helper=",
-        "log.showSignature=false", "gc.auto=0", "maintenance.auto=false", "submodule.recurse=false",
-        "core.packedGitWindowSize=64m", "core.packedGitLimit=512m",
-        "core.fsync=committed,loose-object,reference",
+        "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.sshCommand=false", "core.pager=cat",
+        "core.alternateRefsCommand=", "credential.helper=", "log.showSignature=false",
+        "gc.auto=0", "maintenance.auto=false",
+        "submodule.recurse=false",
     )
     for part in ("-c", setting)
 )  # fmt: skip
+UNSIGNED = ("-c", "commit.gpgSign=false")
+_OURS = (
+    *HARMLESS, "-c", "core.attributesFile=/dev/null", "-c", "core.packedGitWindowSize=64m",
+    "-c", "core.packedGitLimit=512m", "-c", "core.fsync=committed,loose-object,reference",
+)  # fmt: skip
+_OLDEST = (2, 31)  # from then on values come by the environment
+# What stays of a repository's configuration: values that say how content is read, named and compared.
+_PLAIN = re.compile(
+    r"core\.(repositoryformatversion|bare|worktree|filemode|symlinks|ignorecase|precomposeunicode|protecthfs"
+    r"|protectntfs|autocrlf|eol|safecrlf|checkroundtripencoding|abbrev|quotepath|whitespace|commentchar"
+    r"|commentstring|sparsecheckout|sparsecheckoutcone|logallrefupdates|sharedrepository|splitindex"
+    r"|untrackedcache|trustctime|checkstat|excludesfile|compression|loosecompression|bigfilethreshold"
+    r"|preloadindex|multipackindex|commitgraph|warnambiguousrefs|usereplacerefs|deltabasecachelimit"
+    r"|longpaths|fscache|hidedotfiles)"
+    r"|extensions\..+|branch\..+|index\.[^.]+|pack\.[^.]+|i18n\.[^.]+|log\.[^.]+|feature\.[^.]+"
+    r"|(user|author|committer)\.(name|email|useconfigonly|signingkey)|gpg\.format|init\.defaultbranch"
+    r"|remote\..+\.(url|pushurl|fetch|push|promisor|partialclonefilter|tagopt|prune|mirror)"
+    r"|submodule\..+\.(url|active|path|branch|ignore)|diff\.[^.]+|diff\..+\.(xfuncname|binary|algorithm)"
+    r"|merge\.[^.]+|commit\.(cleanup|verbose|gpgsign)|tag\.gpgsign|status\.[^.]+|apply\.[^.]+|rerere\.[^.]+|format\.pretty"
+)
+_PROGRAMS = frozenset(("diff.external", "diff.tool", "diff.guitool", "merge.tool", "merge.guitool"))
 _LACKS = re.compile(
     r"\b(?:bad|missing|corrupt|is empty|unable to (?:read|parse)|could not read|cannot be read"
     r"|failed to (?:read|traverse)|did not receive|not a valid|unexpected type)\b",
@@ -88,7 +114,97 @@ def alternate(objects: Path) -> bytes:
 @lru_cache(maxsize=1)
 def git_program() -> str | None:
     """Return the path of `git`, None where it is not installed."""
-    return shutil.which("git")
+    return host_programs.find_program("git")
+
+
+@lru_cache(maxsize=1)
+def _version() -> tuple[int, ...]:
+    said = host_programs.run([git_program() or "git", "--version"], timeout=TIME_LIMIT_S).stdout
+    return tuple(int(part) for part in re.findall(rb"\d+", said)[:2])
+
+
+def start_git(
+    arguments: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    values: Mapping[str, str] | None = None,
+    stdin: IO[bytes] | int,
+    stderr: IO[bytes] | int,
+) -> HostProcess:
+    """Start git, its answer on a pipe, in a process group of its own. Every git of the host begins here.
+
+    Args:
+        values: of its configuration, above those of the repository.
+
+    Raises:
+        GitFailed: there is no git, or it is too old to be given values.
+    """
+    program = git_program()
+    if program is None:
+        raise GitFailed("git is not installed here")
+    given = dict(env)
+    if values:
+        if _version() < _OLDEST:
+            raise GitFailed(f"git {'.'.join(map(str, _version()))} is too old; git 2.31 or newer is needed")
+        given["GIT_CONFIG_COUNT"] = str(len(values))
+        for number, (key, value) in enumerate(values.items()):
+            given |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return host_programs.popen(
+        [program, *arguments], cwd=cwd, env=given, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr,
+        start_new_session=True,
+    )  # fmt: skip
+
+
+def without_programs(keys: Iterable[str]) -> dict[str, str]:
+    """Return values that take from a repository's configuration all but what is about content.
+
+    Args:
+        keys: that it sets, as git prints them.
+
+    Example:
+        >>> without_programs(["core.bare", "filter.x.smudge", "merge.tool"])
+        {'filter.x.smudge': '', 'merge.tool': ''}
+    """
+    return {key: "" for key in keys if not _PLAIN.fullmatch(key) or key in _PROGRAMS}
+
+
+_known: dict[Path, tuple[object, dict[str, str]]] = {}
+
+
+def _without_programs_of(git_dir: Path, env: Mapping[str, str]) -> dict[str, str]:
+    """Ask git what a repository's configuration sets; again only when one of its files has changed."""
+    stamp = tuple(map(_stamp, (git_dir / "config", git_dir / "config.worktree", _common(git_dir) / "config")))
+    known = _known.get(git_dir)
+    if known is not None and known[0] == stamp:
+        return known[1]
+    with start_git(
+        ["config", "--includes", "--null", "--name-only", "--list"], cwd=git_dir, env=env,
+        stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    ) as process, _Ending(process, TIME_LIMIT_S):  # fmt: skip
+        assert process.stdout is not None, "asked for"
+        keys = os.fsdecode(process.stdout.read(_MOST_OUTPUT)).split("\0")[:-1]
+    found = without_programs(keys)
+    if not any(key.startswith("include") for key in keys):
+        if len(_known) > _MOST_KNOWN:
+            _known.clear()
+        _known[git_dir] = (stamp, found)
+    return found
+
+
+def _stamp(file: Path) -> tuple[int, ...]:
+    try:
+        found = file.stat()
+    except OSError:
+        return ()
+    return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+
+
+def _common(git_dir: Path) -> Path:
+    try:
+        return git_dir / (git_dir / "commondir").read_text().strip()
+    except (OSError, ValueError):
+        return git_dir
 
 
 class Git(msgspec.Struct, frozen=True):
@@ -98,11 +214,13 @@ class Git(msgspec.Struct, frozen=True):
         git_dir: its directory; git looks for no other.
         work_tree: the top of its files, None where none are looked at.
         time_limit_s: of each process.
+        index: another index than the repository's.
     """
 
     git_dir: Path
     work_tree: Path | None = None
     time_limit_s: float = TIME_LIMIT_S
+    index: Path | None = None
 
     def with_time_for(self, size: int) -> "Git":
         """Return the same with time for objects of a size in bytes."""
@@ -144,22 +262,19 @@ class Git(msgspec.Struct, frozen=True):
         identity: str = "Bowerbird",
     ) -> None:
         """Write what a command prints to a file; raises as `run` does."""
-        program = git_program()
-        if program is None:
-            raise GitFailed("git is not installed here")
-        command = [program, *_FLAGS, *_HARMLESS, *arguments]
+        env = self._environment(identity)
+        values = _without_programs_of(self.git_dir, env)
         with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as complaints:
             if isinstance(stdin, bytes):
                 given.write(stdin)
                 given.seek(0)
-            process = subprocess.Popen(
-                command,
-                stdin=given if isinstance(stdin, bytes) else stdin,
-                stdout=subprocess.PIPE,
-                stderr=complaints,
-                env=self._environment(identity),
+            process = start_git(
+                [*_FLAGS, *_OURS, *arguments],
                 cwd=self.work_tree or self.git_dir,
-                start_new_session=True,
+                env=env,
+                values=values,
+                stdin=given if isinstance(stdin, bytes) else stdin,
+                stderr=complaints,
             )
             ending = _Ending(process, self.time_limit_s)
             with process, ending:
@@ -182,19 +297,21 @@ class Git(msgspec.Struct, frozen=True):
 
     def _environment(self, identity: str) -> dict[str, str]:
         found = {
-            "PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": "/nonexistent",
+            "PATH": host_programs.usable_path(), "LC_ALL": "C", "HOME": "/nonexistent",
             "GIT_DIR": str(self.git_dir), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null",
             "GIT_ATTR_NOSYSTEM": "1", "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1",
             "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "false", "GIT_PAGER": "cat", "GIT_EDITOR": "false",
             "GIT_COMMITTER_NAME": identity, "GIT_COMMITTER_EMAIL": "bowerbird@localhost",
         }  # fmt: skip
+        if self.index is not None:
+            found["GIT_INDEX_FILE"] = str(self.index)
         return found if self.work_tree is None else found | {"GIT_WORK_TREE": str(self.work_tree)}
 
 
 class _Ending:
     """Kills a process and its children when its time is over, or when the block is left."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", limit_s: float) -> None:
+    def __init__(self, process: HostProcess, limit_s: float) -> None:
         self._process = process
         self._alarm = threading.Timer(limit_s, self._too_late)
         self.late = False
@@ -223,7 +340,7 @@ def _bound_memory(pid: int) -> None:
         resource.prlimit(pid, resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
 
 
-def _copied(process: "subprocess.Popen[bytes]", out: IO[bytes], most: int) -> int:
+def _copied(process: HostProcess, out: IO[bytes], most: int) -> int:
     assert process.stdout is not None, "asked for"
     written = 0
     while written <= most and (data := process.stdout.read(_CHUNK)):

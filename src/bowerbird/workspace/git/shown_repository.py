@@ -12,14 +12,13 @@ here: finding the repository (`marks/git_elsewhere.py`), how commits land (`arri
 import os
 import re
 import stat
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
-from bowerbird.workspace.git.running import GitFailed, alternate, git_program
+from bowerbird.workspace.git.running import Git, GitFailed, alternate, git_program
 from bowerbird.workspace.git.shown_values import config_text, repository_values
 from bowerbird.workspace.history.history import History, set_base_to_view
 from bowerbird.workspace.marks.git_elsewhere import ROOT, Elsewhere, git_elsewhere, submodules_elsewhere
@@ -308,24 +307,12 @@ def _not_checked_out(where: Elsewhere, index: bytes, hidden: Callable[[str], boo
 
 
 def _git(where: Elsewhere, index: Path, *words: str, given: bytes = b"") -> bytes:
-    """Run git on a copy of an index of the user's, without anything that the repository can name."""
-    quiet = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.splitIndex=false")
-    environment = {
-        "PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": "/nonexistent",
-        "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_DIR": str(where.git_dir),
-        "GIT_WORK_TREE": str(where.work_tree), "GIT_INDEX_FILE": str(index),
-    }  # fmt: skip
-    program = git_program()
-    if program is None:
-        raise GitFailed("git is not installed here")
+    """Run git on a copy of an index of the user's."""
+    git = Git(where.git_dir, where.work_tree, _LOOK_S, index)
     try:
-        done = subprocess.run(
-            [program, *quiet, *words], cwd=where.work_tree, env=environment, input=given,
-            capture_output=True, timeout=_LOOK_S, check=True,
-        )  # fmt: skip
-    except subprocess.SubprocessError as error:
+        return git.run("-c", "core.splitIndex=false", *words, stdin=given)
+    except GitFailed as error:
         raise GitFailed(f"the index of {where.work_tree} cannot be shown to commands: {error}") from error
-    return done.stdout
 
 
 def _escaped(name: str) -> str:

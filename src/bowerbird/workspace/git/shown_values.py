@@ -5,10 +5,14 @@ Credentials, helpers, programs, hooks, URLs and includes stay outside.
 Here: choosing, reading and writing them. Not here: where they are shown.
 """
 
+import os
 import re
 import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from bowerbird.core.processes.host_programs import run
+from bowerbird.workspace.git.running import git_program
 
 _LOOK_S = 10.0
 _CONTENT = (
@@ -67,13 +71,16 @@ def config_text(rows: Rows) -> str:
 
 def config_words(words: Sequence[str], directory: Path | None = None) -> list[str]:
     """Return what `git config` prints between zero bytes; nothing where it fails."""
+    program = git_program()
+    if program is None:
+        return []
     try:
-        done = subprocess.run(
-            ["git", "config", *words], cwd=directory, capture_output=True, timeout=_LOOK_S, check=True,
-            stdin=subprocess.DEVNULL,
+        # To list values starts nothing that they name.
+        done = run(
+            [program, "config", *words], cwd=directory, env=os.environ, timeout=_LOOK_S, check=True
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
-        return []  # no Git, or a configuration that stops Git outside, too
+        return []  # a configuration that stops Git outside, too
     return done.stdout.decode("utf-8", "surrogateescape").split("\0")[:-1]
 
 

@@ -1,7 +1,8 @@
-"""The user's own git, for commits that the user asks for: their identity, signature and hooks (GI-9).
+"""Git as the user configured it, in a repository of theirs.
 
-Here: one process of it in the user's repository. Not here: what is committed (`committing.py`), git on
-anything that a branch wrote (`running.py`).
+For a person at this machine, or for a server, which takes of the user's configuration what is about content
+and the filters (git-lfs), and no program that the repository names. Here: one process of it. Not here: what
+is committed (`committing.py`), git on anything that a branch wrote (`running.py`).
 """
 
 import os
@@ -13,7 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from bowerbird.workspace.git.running import GitFailed, git_program
+from bowerbird.core.processes.host_programs import plain_environment
+from bowerbird.workspace.git.running import HARMLESS, UNSIGNED, GitFailed, start_git, without_programs
 
 TIME_LIMIT_S = 600.0  # hooks may run a project's tests
 _MOST_SAID = 2_000
@@ -25,15 +27,12 @@ _NOT_OURS = (
     "GIT_OBJECT_DIRECTORY",
     "GIT_NAMESPACE",
 )
-# For who is not known to sit at this machine: nothing that a repository can name is started.
-_NO_PROGRAMS = tuple(
-    part
-    for setting in (
-        "core.hooksPath=/dev/null", "core.fsmonitor=false", "commit.gpgsign=false", "gc.auto=0",
-        "maintenance.auto=false", "core.pager=cat", "submodule.recurse=false",
-    )
-    for part in ("-c", setting)
-)  # fmt: skip
+_OF_REPOSITORY = ("local", "worktree")
+_FILTERS = ("filter.", "lfs.")
+_ALONE = {
+    "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_PAGER": "cat", "GIT_LFS_SKIP_SMUDGE": "1",
+}  # fmt: skip
+_OF_PEOPLE = ("EMAIL", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
 
 
 class UsersGit(msgspec.Struct, frozen=True):
@@ -41,7 +40,8 @@ class UsersGit(msgspec.Struct, frozen=True):
 
     Attributes:
         place: where it runs; git finds the repository as it would for the user.
-        own: the user runs it: hooks, signature and filters of theirs apply. Otherwise only git runs.
+        own: the user sits here: what their configuration names may run. Otherwise only their filters may.
+        obeys: so may what the repository's own configuration and hooks name: a person's own commit.
         index: another index than the repository's.
         git_dir: of the repository, where `place` is no working tree of it but holds files as if it were.
         limit_s: of one command.
@@ -52,6 +52,7 @@ class UsersGit(msgspec.Struct, frozen=True):
     index: Path | None = None
     git_dir: Path | None = None
     limit_s: float = TIME_LIMIT_S
+    obeys: bool = False
 
     def run(self, *arguments: str, stdin: bytes = b"", variables: Mapping[str, str] | None = None) -> bytes:
         """Return what a command prints.
@@ -62,14 +63,17 @@ class UsersGit(msgspec.Struct, frozen=True):
         Raises:
             GitFailed: with what git or a hook said.
         """
-        program = git_program()
-        if program is None:
-            raise GitFailed("git is not installed here")
-        process = subprocess.Popen(
-            [program, *(() if self.own else _NO_PROGRAMS), *arguments],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.place,
-            env=self._environment() | dict(variables or {}), start_new_session=True,
-        )  # fmt: skip
+        values = {} if self.obeys else self._values()
+        harmless = () if self.obeys else HARMLESS if self.own else (*HARMLESS, *UNSIGNED)
+        env = self._environment() | dict(variables or {})
+        process = start_git(
+            [*harmless, *arguments],
+            cwd=self.place,
+            env=env,
+            values=values,
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         try:
             out, complaint = process.communicate(stdin, self.limit_s)
         except subprocess.TimeoutExpired:
@@ -93,12 +97,40 @@ class UsersGit(msgspec.Struct, frozen=True):
         except GitFailed:
             return None
 
+    def repository_keys(self) -> list[str]:
+        """Return what the repository's own configuration sets."""
+        return [key for scope, key, _ in self._rows() if scope in _OF_REPOSITORY]
+
     def names(self, *arguments: str, stdin: bytes = b"") -> list[str]:
         """Return what a command prints between zero bytes."""
         return [os.fsdecode(name) for name in self.run(*arguments, stdin=stdin).split(b"\0") if name]
 
+    def _values(self) -> dict[str, str]:
+        """Return values that leave no program but those of the user that may run."""
+        rows = self._rows()
+        users = {
+            key: value
+            for scope, key, value in rows
+            if scope not in _OF_REPOSITORY and (self.own or key.startswith(_FILTERS))
+        }
+        others = [key for scope, key, _ in rows if scope in _OF_REPOSITORY or key not in users]
+        return {key: users.get(key, "") for key in without_programs(others)}
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        """Return scope, key and value of all that counts here; starts nothing that they name."""
+        with start_git(
+            ["config", "--includes", "--null", "--show-scope", "--list"], cwd=self.place,
+            env=self._environment(), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        ) as process:  # fmt: skip
+            listed = os.fsdecode(process.communicate()[0]).split("\0")[:-1]
+        pairs = (row.partition("\n") for row in listed[1::2])
+        return [(scope, key, value) for scope, (key, _, value) in zip(listed[::2], pairs, strict=False)]
+
     def _environment(self) -> dict[str, str]:
-        found = {name: value for name, value in os.environ.items() if name not in _NOT_OURS}
+        if self.own:
+            found = {name: value for name, value in os.environ.items() if name not in _NOT_OURS}
+        else:
+            found = plain_environment(*_OF_PEOPLE) | _ALONE
         found |= {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "LC_ALL": "C.UTF-8"}
         if self.git_dir is not None:
             found |= {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.place)}
