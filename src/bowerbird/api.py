@@ -16,7 +16,14 @@ from bowerbird.agent.options import MEMORY
 from bowerbird.agent.result import OutputT
 from bowerbird.agent.thread_messages import ThreadMessage, plain_messages, thread_message
 from bowerbird.agent.value import AgentChanges
-from bowerbird.core.errors import BowerbirdError, InvalidArgument, ModelError, NoModel, UnknownSession
+from bowerbird.core.errors import (
+    BowerbirdError,
+    InvalidArgument,
+    ModelError,
+    NoModel,
+    SessionError,
+    UnknownSession,
+)
 from bowerbird.core.ids import new_id
 from bowerbird.core.messages import Message, message_to_data
 from bowerbird.core.threads import to_thread
@@ -270,6 +277,11 @@ class ThreadAgent:
             sender={"id": given.get("user_id")},
             dedupe_key=new_id("i"),
         )
+        if receipt.open_request is not None:
+            raise SessionError(
+                f"thread {thread_id} has an open question, {receipt.open_request}; the message was kept "
+                "and is read once that is answered or its turn is cancelled"
+            )
         return thread_id, receipt
 
     async def _ensure(self, thread_id: str, given: Mapping[str, Any]) -> None:

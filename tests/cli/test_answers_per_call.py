@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import pytest
+
 from bowerbird.cli.turn.answer import Answer
 from bowerbird.cli.turn.dialogue import Dialogue
 from bowerbird.core.events import ApprovalRequest, CallAnswer
+from bowerbird.sessions.inbox.answers import check_decision
 
 
 def bash(command: str) -> dict[str, Any]:
@@ -66,3 +69,18 @@ def test_an_edited_command_runs_and_the_screen_says_so(desk, models):
         chat.wait()
     assert "+edited" in desk.ok("diff") and "second" not in desk.ok("diff")
     assert "What ran: echo edited | tee one" in str(models.requests[-1])
+
+
+@pytest.mark.parametrize("last", ["all", "a", "y", "n"])
+@pytest.mark.parametrize("first", ["1 n", "1 e echo safe"])
+def test_what_was_said_of_one_call_stands_whatever_is_said_of_the_rest(first: str, last: str) -> None:
+    """`1 n` and then `all` ran the call that the screen had shown as denied."""
+    rules = {"rules": ["bash(rm *)"]}
+    tools = tuple({"id": i, "name": "bash", "input": {"command": f"rm {i}"}, **rules} for i in ("c1", "c2"))
+    dialogue = Dialogue(ApprovalRequest("r", "approval", ("c1", "c2"), tools))
+    assert not isinstance(dialogue.reply(first), Answer)
+    answer = dialogue.reply(last)
+    assert isinstance(answer, Answer)
+    said = answer.calls["c1"]
+    assert (said.decision, said.command) == (("deny", None) if first == "1 n" else ("approve", "echo safe"))
+    check_decision(ApprovalRequest("r", "approval", ("c1", "c2"), tools), answer.decision, answer.calls)

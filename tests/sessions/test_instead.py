@@ -167,34 +167,40 @@ async def test_a_question_of_the_agent_is_answered_by_typing(
 
 
 async def test_an_answer_with_an_image_is_not_lost(tmp_path: Path, fake: FakeModels) -> None:
-    """server 8: a question takes text; a message with an image ends the waiting and is the next turn."""
-    fake.script(QUESTION, {"text": "I see"})
+    """A question takes text; a message with an image waits, and is the next turn."""
+    fake.script(QUESTION, {"text": "blue it is"}, {"text": "I see"})
     async with place(tmp_path, fake, tools=TOOLS) as home:
         blob = await home.store.blobs.keep(b"\x89PNG", "image/png")
         image = {"type": "image", "media_type": "image/png", "source": {"blob": blob}}
         thread = await home.session()
         await home.service.submit(thread, "paint")
         await waits(home, thread, "user")
-        turn = await home.ask(thread, {"content": [{"type": "text", "text": "like this"}, image]})
-        assert turn.n == 2
+        receipt = await home.service.submit(
+            thread, {"content": [{"type": "text", "text": "like this"}, image]}
+        )
+        assert receipt.open_request is not None
+        await home.service.answer(receipt.open_request, "blue")
+        assert (await home.service.wait(receipt.turn_id)).n == 2
         first, _ = await home.service.turns(thread)
-        assert first.state == "interrupted"
+        assert first.state == "done"
         assert await queued(home, thread) == []
 
 
-async def test_an_interrupt_while_an_approval_waits_starts_its_turn(tmp_path: Path, fake: FakeModels) -> None:
-    """SV-48: it does not wait for the approval, and goes ahead of the queue."""
-    fake.script(SEND, {"text": "instead"}, {"text": "later"})
+async def test_an_interrupt_while_an_approval_waits_is_a_message(tmp_path: Path, fake: FakeModels) -> None:
+    """It is read after the answer, in its order; only Stop ends the turn."""
+    fake.script(SEND, {"text": "sent"}, {"text": "later"}, {"text": "instead"})
     async with place(tmp_path, fake, tools=TOOLS) as home:
         thread = await home.session()
         await home.service.submit(thread, "go")
         later = await home.service.submit(thread, "queued before")
         await waits_first(home, thread)
-        turn = await home.ask(thread, "stop, do this", kind="interrupt")
-        assert turn.state == "done"
+        last = await home.service.submit(thread, "do this", kind="interrupt")
+        assert last.open_request is not None
+        await home.service.answer(last.open_request, "approve")
         await home.service.wait(later.turn_id)
-        assert [t.state for t in await home.service.turns(thread)] == ["interrupted", "done", "done"]
-        assert "stop, do this" in json.dumps(fake.requests[1]["messages"])
+        assert (await home.service.wait(last.turn_id)).state == "done"
+        assert [t.state for t in await home.service.turns(thread)] == ["done", "done", "done"]
+        assert "do this" in json.dumps(fake.requests[3]["messages"][-1])
 
 
 async def waits_first(home: Place, thread: str) -> None:
@@ -204,16 +210,22 @@ async def waits_first(home: Place, thread: str) -> None:
     await home.until(there)
 
 
-async def test_a_queue_behind_an_unanswered_approval_goes_on(tmp_path: Path, fake: FakeModels) -> None:
-    """server 1: after `approval.timeout_s` nobody waits any longer for an answer that does not come."""
-    fake.script(SEND, {"text": "next"})
+async def test_a_queue_behind_an_unanswered_approval_waits_for_it(tmp_path: Path, fake: FakeModels) -> None:
+    """After `approval.timeout_s` the turn is over for viewers; the question is not."""
+    fake.script(SEND, {"text": "sent"}, {"text": "next"})
     async with place(tmp_path, fake, tools=TOOLS, settings=changed(approval_timeout_s=0.2)) as home:
         thread = await home.session()
         await home.service.submit(thread, "go")
         second = await home.service.submit(thread, "and then")
+
+        async def is_over() -> bool:
+            return (await home.service.turns(thread))[0].stop_reason == "approval_timeout"
+
+        await home.until(is_over)
+        (request,) = await home.service.pending(thread)
+        await home.service.answer(request.request_id, "deny")
         assert (await home.service.wait(second.turn_id)).state == "done"
-        first, _ = await home.service.turns(thread)
-        assert (first.state, first.stop_reason) == ("done", "approval_timeout")
+        assert [t.state for t in await home.service.turns(thread)] == ["done", "done"]
 
 
 async def test_a_message_while_a_person_must_say_what_happened(tmp_path: Path, fake: FakeModels) -> None:
@@ -242,8 +254,10 @@ async def test_a_message_while_a_person_must_say_what_happened(tmp_path: Path, f
         await began.wait()
     async with place(tmp_path, fake, tools=tools(), settings=settings) as home:
         await waits(home, thread, "effect")
-        turn = await home.ask(thread, "check whether it went out")
-        assert (turn.state, turn.n) == ("done", 2)
+        receipt = await home.service.submit(thread, "check whether it went out")
+        assert receipt.open_request is not None and fake.request_count == 1
+        await home.service.cancel(thread)
+        assert (await home.service.wait(receipt.turn_id)).state == "done"
         [outcome] = await home.bodies(thread, "tool_outcome")
         assert outcome["status"] == "abandoned"
         assert "may have happened" in outcome["content"][0]["text"]
@@ -259,6 +273,7 @@ WAITS: dict[str, Callable[[], dict[str, Any]]] = {
     "budget": lambda: {"tools": [{"name": "ls", "input": {}}], "usage": DEAR},
     "both": lambda: {"tools": [*SEND["tools"], *QUESTION["tools"]]},
 }
+CLOSES = {"approval": "deny", "plan": "reject", "budget": "stop", "user": "blue"}
 DECISIONS = ["approve", "deny", "reject", "auto_approve", "raise", "stop", "blue"]
 
 
@@ -278,10 +293,10 @@ async def act(home: Place, thread: str, draw: random.Random, n: int) -> None:
 
 
 @pytest.mark.parametrize("what", WAITS)
-async def test_no_accepted_message_stays_queued_whatever_comes_while_a_turn_waits(
+async def test_no_accepted_message_stays_queued_once_every_question_has_its_answer(
     tmp_path: Path, fake: FakeModels, what: str
 ) -> None:
-    """server 1, D-12: random histories of messages, steers, interrupts, cancels, answers and switches."""
+    """Random histories of messages, steers, interrupts, cancels, answers and switches."""
     draw = random.Random(f"instead {what}")
 
     def reply(body: dict[str, Any], n: int) -> dict[str, Any]:
@@ -303,6 +318,10 @@ async def test_no_accepted_message_stays_queued_whatever_comes_while_a_turn_wait
                 async with asyncio.timeout(HANG_S):
                     while True:
                         await settled(home, thread)
+                        if await queued(home, thread):
+                            for request in await home.service.pending(thread):
+                                with contextlib.suppress(BowerbirdError):
+                                    await home.service.answer(request.request_id, CLOSES[request.kind])
                         turns = await home.service.turns(thread)
                         state = (await home.service.get(thread)).status
                         left = await queued(home, thread)

@@ -13,6 +13,7 @@ from bowerbird.agent.limits import Limits
 from bowerbird.agent.policy import Policy
 from bowerbird.core.errors import AlreadyAnswered, InvalidArgument, NoPendingRequest
 from bowerbird.core.events import ApprovalRequest
+from bowerbird.sessions.values import InputKind
 from bowerbird.tools import Tool
 from bowerbird.tools.plan import plan_tools
 
@@ -157,10 +158,11 @@ async def test_turns_that_wait_for_a_person_keep_no_place_from_others(
 
 
 @pytest.mark.parametrize("timeout_s", [0.05, 300])
-async def test_a_new_message_denies_the_calls_and_starts_the_next_turn(
-    tmp_path: Path, fake: FakeModels, timeout_s: float
+@pytest.mark.parametrize("kind", ["message", "interrupt", "steer"])
+async def test_a_message_meanwhile_answers_nothing_and_waits_for_the_answer(
+    tmp_path: Path, fake: FakeModels, timeout_s: float, kind: InputKind
 ) -> None:
-    """SE-21: whether the turn still has its driver or waits without one; nothing is called a time-out."""
+    """Whether the turn still has its driver or waits without one; the receipt names the question."""
     sent = Sent()
     fake.script(CALL, {"text": "something else then"})
     async with place(
@@ -171,14 +173,52 @@ async def test_a_new_message_denies_the_calls_and_starts_the_next_turn(
         await asked(home, thread)
         if timeout_s < 1:
             await asyncio.sleep(0.2)
-        await home.service.submit(thread, "never mind")
+        (request,) = await home.service.pending(thread)
+        receipt = await home.service.submit(thread, "and then", kind=kind)
+        assert (receipt.open_request, receipt.position) == (request.request_id, 1)
+        await asyncio.sleep(0.3)
+        assert [r.request_id for r in await home.service.pending(thread)] == [request.request_id]
+        assert fake.request_count == 1 and sent.texts == []
+        await home.service.answer(request.request_id, "approve")
         first, second = await ended(home, thread, 2)
-        assert (first.state, first.stop_reason, second.state) == ("interrupted", "interrupted", "done")
-        assert sent.texts == []
-        assert [b["status"] for b in await home.bodies(thread, "tool_outcome")] == ["denied"]
-        types = await home.types(thread)
-        assert types.index("turn_ended") < len(types) - 1 - types[::-1].index("turn_started")
-        assert fake.request_count == 2
+        assert (first.state, second.state) == ("done", "done") and sent.texts == ["hi"]
+        assert [b["status"] for b in await home.bodies(thread, "tool_outcome")] == ["ok"]
+
+
+async def test_what_waits_behind_a_question_goes_on_when_its_turn_is_stopped(
+    tmp_path: Path, fake: FakeModels
+) -> None:
+    sent = Sent()
+    fake.script(CALL, {"text": "something else then"})
+    async with place(tmp_path, fake, tools=(sent.tool,), settings=changed(approval_timeout_s=0.05)) as home:
+        thread = await home.session()
+        await home.service.submit(thread, "go")
+        await asked(home, thread)
+        receipt = await home.service.submit(thread, "and then")
+        await home.service.cancel(thread)
+        assert (await home.service.wait(receipt.turn_id)).state == "done"
+        first, _ = await home.service.turns(thread)
+        assert first.state == "cancelled" and sent.texts == []
+
+
+async def test_what_waits_behind_a_question_goes_on_when_nobody_can_answer_it_any_more(
+    tmp_path: Path, fake: FakeModels
+) -> None:
+    sent = Sent()
+    fake.script(CALL, {"text": "something else then"})
+    settings = changed(approval_timeout_s=0.3, approval_expiry_days=0)
+    async with place(tmp_path, fake, tools=(sent.tool,), settings=settings) as home:
+        thread = await home.session()
+        await home.service.submit(thread, "go")
+        await asked(home, thread)
+        receipt = await home.service.submit(thread, "and then")
+
+        async def is_over() -> bool:
+            return (await home.service.get(thread)).pending is None
+
+        await home.until(is_over)
+        assert await home.service.keepers.expired() == 1
+        assert (await home.service.wait(receipt.turn_id)).state == "done" and sent.texts == []
 
 
 async def test_wrong_late_and_repeated_answers_change_nothing(tmp_path: Path, fake: FakeModels) -> None:

@@ -1,5 +1,6 @@
 """Several calls answered one by one, and a command that is edited, in the page (UI-71)."""
 
+import msgspec
 import pytest
 from playwright.async_api import Page, expect
 from support.fake_models import FakeModels
@@ -54,3 +55,47 @@ async def test_what_nobody_would_see_in_a_command_is_named_before_it_is_allowed(
     await ask.get_by_role("button", name="Approve", exact=True).click()
     await is_idle(page)
     await expect(log(page).locator("details.tool summary").first).to_contain_text("echo ‹U+202E›gpj")
+
+
+@pytest.mark.parametrize("button", ["Approve all in this conversation", "Always allow"])
+async def test_a_call_that_was_left_out_stays_out_whatever_button_answers_for_the_rest(
+    page: Page, fake: FakeModels, button: str
+) -> None:
+    calls = [{"name": "bash", "input": {"command": f"printf %s%s {word}"}} for word in ("le ftout", "al lowed")]
+    fake.script({"tools": calls}, {"text": "Done."})
+    await page.goto("/dev")
+    await page.get_by_role("button", name="New chat").first.click()
+    await page.get_by_role("checkbox", name="Approval").check()
+    await page.get_by_role("button", name="Begin").click()
+    await say(page, "go")
+    ask = page.get_by_role("region", name="Approval needed")
+    await ask.get_by_role("checkbox", name="Run this one").first.uncheck()
+    await ask.get_by_role("button", name=button, exact=True).click()
+    await is_idle(page)
+    told = str(fake.requests[-1])
+    assert "leftout" not in told and "allowed" in told
+
+
+async def test_a_question_that_nobody_answered_in_time_is_answered_later(
+    page: Page, server: LiveServer, fake: FakeModels
+) -> None:
+    """It stays in the page, over a reload, and what is said meanwhile waits for it."""
+    server.sessions.use(msgspec.structs.replace(server.sessions.settings, approval_timeout_s=0.5))
+    fake.script(
+        {"tools": [{"name": "bash", "input": {"command": "echo late | rev"}}]},
+        {"text": "First."},
+        {"text": "Second."},
+    )
+    await page.goto("/dev")
+    await page.get_by_role("button", name="New chat").first.click()
+    await page.get_by_role("checkbox", name="Approval").check()
+    await page.get_by_role("button", name="Begin").click()
+    await say(page, "go")
+    ask = page.get_by_role("region", name="Approval needed")
+    await expect(log(page).get_by_text("approval_timeout").first).to_be_visible()
+    await say(page, "and then")
+    await expect(page.get_by_text("Waits until the question above is answered")).to_be_visible()
+    await page.reload()
+    await ask.get_by_role("button", name="Approve", exact=True).click()
+    await expect(log(page).get_by_text("Second.")).to_be_visible()
+    assert "etal" in str(fake.requests[1]) and "and then" in str(fake.requests[2])

@@ -16,6 +16,7 @@ export interface Accepted {
   id: string;
   position: number;
   duplicate: boolean;
+  open_request?: string;
   replay?: boolean;
   cursor: number;
   turn_id: string | null;

@@ -32,6 +32,9 @@ from bowerbird.store.rows.sessions import find_session
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
 
+QUESTION_FIRST = (
+    "A question of before is open: answer that above, and this is read then. /stop ends it instead."
+)
 MOST_IMAGES = 20
 UPLOADS = "uploads"
 NAME_CHARS = 100

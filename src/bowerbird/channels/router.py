@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
-from bowerbird.channels.accepting import Desk
+from bowerbird.channels.accepting import QUESTION_FIRST, Desk
 from bowerbird.channels.admission import Role
 from bowerbird.channels.cards import CardDesk
 from bowerbird.channels.claude.mode import ClaudeMode
@@ -310,7 +310,10 @@ class Router:
     async def _accept(self, message: IncomingMessage, text: str, role: Role) -> None:
         """Make a message a turn, or say why it cannot be one."""
         try:
-            self._accepted(message, await self._desk.submit(message, text, role=role))
+            receipt = await self._desk.submit(message, text, role=role)
+            self._accepted(message, receipt)
+            if receipt.open_request is not None:
+                self._say(message, QUESTION_FIRST)
         except StoreError:
             raise
         except QueueFull as error:

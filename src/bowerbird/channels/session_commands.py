@@ -4,7 +4,7 @@ Here: `/start /new /stop /status /plan /model /compact /memory /skills`. Not her
 (`review/review_commands.py`), the table itself (`commands.py`).
 """
 
-from bowerbird.channels.accepting import Desk
+from bowerbird.channels.accepting import QUESTION_FIRST, Desk
 from bowerbird.channels.commands import Asked, Command, Commands
 from bowerbird.channels.facts import Facts
 from bowerbird.core.errors import NotFound, SessionError
@@ -55,8 +55,10 @@ class SessionCommands:
     async def _stop(self, asked: Asked) -> str | None:
         thread_id = await self._desk.known(asked.message.chat_id)
         if asked.argument:
-            await self._desk.submit(asked.message, asked.argument, role=asked.role, kind="interrupt")
-            return None
+            receipt = await self._desk.submit(
+                asked.message, asked.argument, role=asked.role, kind="interrupt"
+            )
+            return None if receipt.open_request is None else QUESTION_FIRST
         if thread_id is None:
             return NOTHING_YET
         try:

@@ -47,12 +47,14 @@ class Receipt(msgspec.Struct, frozen=True):
     Attributes:
         position: turns of the session that run or wait before it; 0 = it is the next.
         duplicate: the same (door, key) was accepted before; nothing was started.
+        open_request: the question that a person has to answer before it is its turn, None for none.
     """
 
     inbox_id: str
     turn_id: str
     position: int
     duplicate: bool = False
+    open_request: str | None = None
 
 
 class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):

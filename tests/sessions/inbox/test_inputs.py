@@ -141,8 +141,8 @@ async def test_an_interrupt_with_nothing_running_is_a_message(store: Store) -> N
     assert accepted.wake is not None
 
 
-async def test_a_message_to_a_waiting_turn_supersedes_it(store: Store) -> None:
-    """SE-21: a new user message denies the calls and starts the next turn."""
+async def test_a_message_to_a_turn_whose_question_is_over_supersedes_it(store: Store) -> None:
+    """Nobody can answer any more: the turn ends, and the message is the next."""
     waiting = await offer(store, "1")
     await set_state(store, waiting.receipt.turn_id, state="waiting", waiting_for="approval")
     new = await offer(store, "2")

@@ -10,7 +10,7 @@ import { useFace, useLinks } from "../app/place.tsx";
 import { SidebarButton } from "../app/shell.tsx";
 import { transferred, type ShowTransfer } from "../files/transfer.tsx";
 import { refreshSessions } from "../sessions/list.ts";
-import { fromFirstWhole, isBusy } from "../state/conversation.ts";
+import { fromFirstWhole, isBusy, openRequests } from "../state/conversation.ts";
 import type { ConversationState, Flags } from "../state/entries.ts";
 import { liveConversation } from "../state/live.ts";
 import { withRecords } from "../state/subagents.ts";
@@ -79,10 +79,18 @@ function Todos({ state }: { state: ConversationState }) {
   );
 }
 
-function Queue({ conversation, queued }: { conversation: string; queued: ConversationState["queued"] }) {
+interface QueueProps {
+  conversation: string;
+  queued: ConversationState["queued"];
+  /** A question is open: what waits is read once it is answered. */
+  asks: boolean;
+}
+
+function Queue({ conversation, queued, asks }: QueueProps) {
   if (queued.length === 0) return null;
   return (
     <ol className="queue" aria-label={t.queuedMessages}>
+      {asks && <li className="muted">{t.questionFirst}</li>}
       {queued.map((row, index) => (
         <li key={row.inbox}>
           <span className="badge">{index + 1}</span>
@@ -195,7 +203,8 @@ export default function ChatPage({ id }: { id: string }) {
   const onFork = useCallback(() => actions.forkAfter(""), [actions]);
   // Of a long history the beginning may still be on its way: the slider comes when it can be moved there.
   const onReplay = useCallback(() => void live.whole().then(() => setReplayAt((now) => (now === null ? LAST_TURN : null))), [live]);
-  const above = useMemo(() => <Queue conversation={id} queued={state.queued} />, [id, state.queued]);
+  const asks = openRequests(state).length > 0;
+  const above = useMemo(() => <Queue conversation={id} queued={state.queued} asks={asks} />, [id, state.queued, asks]);
   const named = model ?? facts?.model ?? null;
   const picker = useMemo(() => named !== null && <ModelPicker current={named} onPick={own.pick} />, [named, own]);
   if (connection === "gone") return <Gone />;

@@ -115,6 +115,8 @@ function ApprovalCard({ entry }: { entry: RequestEntry }) {
   const { busy, answer } = useAnswer(entry);
   const rules = [...new Set(entry.tools.flatMap((tool) => tool.rules ?? []))];
   const [said, setSaid] = useState<CallAnswers>({});
+  /** What was said of single calls stands, whatever is said of all. */
+  const allow = (decision: string): void => answer(decision, Object.keys(said).length > 0 ? { calls: said } : {});
   return (
     <section className="ask" aria-label={t.approvalNeeded}>
       <h2>
@@ -134,17 +136,17 @@ function ApprovalCard({ entry }: { entry: RequestEntry }) {
         </div>
       ))}
       <div className="actions">
-        <button type="button" className="button primary" disabled={busy} onClick={() => answer("approve", Object.keys(said).length > 0 ? { calls: said } : {})}>
+        <button type="button" className="button primary" disabled={busy} onClick={() => allow("approve")}>
           {t.approve}
         </button>
         <button type="button" className="button danger" disabled={busy} onClick={() => answer("deny")}>
           {t.deny}
         </button>
-        <button type="button" className="button" disabled={busy} title={t.autoApproveHint} onClick={() => answer("auto_approve")}>
+        <button type="button" className="button" disabled={busy} title={t.autoApproveHint} onClick={() => allow("auto_approve")}>
           {t.autoApprove}
         </button>
       </div>
-      <Always rules={rules} busy={busy} answer={answer} />
+      <Always rules={rules} busy={busy} answer={allow} />
       {entry.expiresAt && <Countdown until={entry.expiresAt} />}
     </section>
   );

@@ -324,7 +324,8 @@ function started(draft: Draft, turn: string | null): void {
 }
 
 function ended(draft: Draft, frame: FrameOf<"done" | "interrupted">, turn: string | null): void {
-  const waits = frame.type === "done" && (frame.stop_reason === "plan" || frame.stop_reason === "awaiting_user");
+  // What was asked stays open until a person answers it, however the turn stopped for its viewers.
+  const waits = frame.type === "done" && typeof frame.waiting_for === "string";
   draft.status = waits ? "waiting" : "idle";
   draft.lastInputTokens = frame.usage.last_input_tokens || draft.lastInputTokens;
   draft.flags = { ...draft.flags, plan: frame.usage.plan_mode };

@@ -267,7 +267,9 @@ class _Batch:
         if answer.decision == "auto_approve":
             self.turn.policy = self.turn.policy.approved()
         elif answer.decision in DECISIONS:
-            self.turn.policy = self.turn.policy.always_allowing(rules_of(asking))
+            # What was said of a call by itself is said of that call, not for good.
+            meant = [prepared for prepared in asking if prepared.call.id not in answer.calls]
+            self.turn.policy = self.turn.policy.always_allowing(rules_of(meant))
         approved: list[Prepared] = []
         for prepared in asking:
             said = answer.of(prepared.call.id)

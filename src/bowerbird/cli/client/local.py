@@ -370,4 +370,5 @@ def _receipt(receipt: "Receipt") -> Row:
         "turn_id": receipt.turn_id,
         "position": receipt.position,
         "duplicate": receipt.duplicate,
+        "open_request": receipt.open_request,
     }

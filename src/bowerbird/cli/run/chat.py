@@ -22,7 +22,7 @@ from bowerbird.cli.run.prompt_screen import ChatScreen, Leave
 from bowerbird.cli.run.questions import answered
 from bowerbird.cli.run.sessions import changed_files, say_end, show_past, status_line
 from bowerbird.cli.run.slash_lines import Command, Fact, Refused, Said, Slash, read_line
-from bowerbird.cli.run.watching import Watch, stop_turn
+from bowerbird.cli.run.watching import Watch, open_request, stop_turn
 from bowerbird.cli.terminal.drawing import MarkdownPainter
 from bowerbird.cli.terminal.error_text import sentence
 from bowerbird.cli.terminal.exits import DONE, CliExit, ended_as
@@ -253,8 +253,18 @@ class Chat:
         if self.screen.mode == "running":
             self.screen.queued.append(one_line(text, 100))
             self._queued[turn_id] = text
+        elif receipt["open_request"]:
+            await self._question_first(session["id"])
         self.watch_turn(turn_id)
         return turn_id
+
+    async def _question_first(self, thread_id: str) -> None:
+        """Put an older question again: what was said waits for its answer."""
+        self.screen.line("This waits: a question of before is open.", "yellow")
+        for turn in await self.client.turns(thread_id):
+            if turn["state"] == "waiting":
+                asked = open_request(await self.client.turn(thread_id, turn["turn_id"]))
+                self.watch_turn(str(turn["turn_id"]), asked)
 
     async def ensure_session(self) -> Row:
         """Return the session, made now when there is none yet."""

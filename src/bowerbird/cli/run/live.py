@@ -9,7 +9,7 @@ from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.text import harmless_json
 from bowerbird.cli.turn.answer import Answer
-from bowerbird.cli.turn.asking import pending_lines
+from bowerbird.cli.turn.asking import pending_lines, question_first
 from bowerbird.core.errors import AlreadyAnswered, NoPendingRequest, SessionError
 from bowerbird.core.events import ApprovalRequest
 from bowerbird.sessions.live.hub import TurnMark
@@ -75,6 +75,8 @@ def send(shell: Shell, *, session: str, text: str, json: bool) -> int:
         if json:
             return shell.json(receipt)
         shell.terminal.line(f"queued as {receipt['turn_id']}")
+        if receipt["open_request"]:
+            shell.terminal.warn(question_first(receipt["open_request"]), "yellow")
         alone = "" if client.is_server else (
             f"a running server takes it; without one: bowerbird resume {thread_id} · "
         )  # fmt: skip

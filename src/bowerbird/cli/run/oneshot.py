@@ -12,12 +12,13 @@ from typing import Any
 from bowerbird.cli.client.protocol import Client, News, Row
 from bowerbird.cli.run.watching import Ask, Watch, open_request
 from bowerbird.cli.terminal.drawing import MarkdownPainter
-from bowerbird.cli.terminal.exits import TIMEOUT, code_of_turn, how_it_ended, why_it_ended
+from bowerbird.cli.terminal.exits import APPROVAL, TIMEOUT, CliExit, code_of_turn, how_it_ended, why_it_ended
 from bowerbird.cli.terminal.run_options import RunOptions
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.terminal import Spinner, Terminal
 from bowerbird.cli.terminal.text import cost_line, cut, harmless_json, plural
 from bowerbird.cli.turn.answer import Answer
+from bowerbird.cli.turn.asking import question_first
 from bowerbird.cli.turn.painter import TurnPainter
 from bowerbird.cli.turn.story import Story
 from bowerbird.core.events import ApprovalRequest
@@ -166,9 +167,20 @@ class OneShot:
 
         async def begin() -> str:
             await self._client.drive(thread_id)
-            return str((await send())["turn_id"])
+            receipt = await send()
+            if receipt["open_request"]:
+                await self._question_first(thread_id, receipt["open_request"])
+            return str(receipt["turn_id"])
 
         return await self._watched(thread_id, begin)
+
+    async def _question_first(self, thread_id: str, request_id: str) -> None:
+        """Put an older question to the person at the terminal: the message waits for its answer."""
+        if self._ask is None or not self._is_attended or self._options.yes:
+            raise CliExit(APPROVAL, question_first(request_id))
+        self._terminal.warn("a question of before is open; the message waits for its answer", "yellow")
+        turn = next(t for t in await self._client.turns(thread_id) if t["state"] == "waiting")
+        await self._answer_pending(thread_id, turn, self._ask)
 
     async def go_on(self, thread_id: str, turn: Row) -> int:
         """Resume `turn` and watch it; returns the exit code."""

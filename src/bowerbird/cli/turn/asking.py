@@ -123,6 +123,14 @@ def pending_lines(request: ApprovalRequest) -> list[str]:
     return [*lines, f"answer with: bowerbird approve {request.id}{words} · bowerbird deny {request.id}"]
 
 
+def question_first(request_id: str) -> str:
+    """Return what somebody is told whose message waits behind an open question."""
+    return (
+        f"a question is open, and the message waits for its answer: bowerbird approve {request_id} · "
+        f"bowerbird deny {request_id}"
+    )
+
+
 def _call_lines(tool: Mapping[str, Any], number: str) -> list[str]:
     """Return one call; a command is shown whole, because what is cut off is what would be missed."""
     name, arguments = harmless(str(tool.get("name"))), cast("dict[str, Any]", tool.get("input") or {})

@@ -51,7 +51,7 @@ class Dialogue:
             return self._gave(edited, CallAnswer("approve", command=command))
         found = _LINE.fullmatch(line.strip()) if self._request.kind == "approval" else None
         if found is None:
-            return read_reply(self._request, line)
+            return self._of_all(read_reply(self._request, line))
         number, word, rest = found["number"], found["word"].lower()[0], (found["rest"] or "").strip()
         if number is None and word != "e":
             return self._rest(word, rest) if self._given else read_reply(self._request, line)
@@ -62,6 +62,10 @@ class Dialogue:
             said = CallAnswer("approve" if word == "y" else "deny", (rest or None) if word == "n" else None)
             return self._gave(chosen, said)
         return self._edit(chosen, rest)
+
+    def _of_all(self, said: Answer | Sequence[str]) -> Answer | Sequence[str]:
+        """Leave what was said of single calls as it was said."""
+        return said._replace(calls=dict(self._given)) if isinstance(said, Answer) else said
 
     def _chosen(self, number: str | None) -> str | list[str]:
         calls = self._calls

@@ -35,6 +35,7 @@ class Accepted(ServerFrame, frozen=True, tag="accepted"):
     Attributes:
         id: the client's. position: turns that run or wait before it.
         duplicate: a frame with this id came before; this one did nothing.
+        open_request: the question that has to be answered before it is this one's turn.
     Example:
         {"type": "accepted", "id": "m-1", "position": 0, "duplicate": false, "cursor": 0, "turn_id": "t_01J"}
     """
@@ -44,6 +45,7 @@ class Accepted(ServerFrame, frozen=True, tag="accepted"):
     id: str
     position: int
     duplicate: bool
+    open_request: str | UnsetType = UNSET
 
 
 class TurnQueued(ServerFrame, frozen=True, tag="turn_queued"):

@@ -151,9 +151,11 @@ class _SessionTools:
             sender={"id": caller.owner, "name": caller.owner, "door": DOOR},
             dedupe_key=_own_key(caller, row.thread_id, call.text("dedupe_key")),
         )
-        turn = await self._waited(receipt.turn_id, float(call.arguments.get("wait_s", 0)))
+        wait_s = float(call.arguments.get("wait_s", 0)) if receipt.open_request is None else 0
+        turn = await self._waited(receipt.turn_id, wait_s)
         if turn.state in _OPEN:
-            return results.success(turn_id=turn.turn_id, state=turn.state)
+            found = results.success(turn_id=turn.turn_id, state=turn.state)
+            return found | ({"open_request": receipt.open_request} if receipt.open_request else {})
         said = await shown.answered(self._sessions, turn)
         answer = await to_thread(self._ground.redact, str(said["text"]))
         changes = await self._changes(row.thread_id)

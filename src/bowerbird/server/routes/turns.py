@@ -42,6 +42,7 @@ class Accepted(Shown):
     turn_id: str
     position: int
     duplicate: bool
+    open_request: str | None
 
 
 class Answered(Accepted):
@@ -136,8 +137,9 @@ async def say(
         "turn_id": receipt.turn_id,
         "position": receipt.position,
         "duplicate": receipt.duplicate,
+        "open_request": receipt.open_request,
     }
-    if not wait:
+    if not wait or receipt.open_request is not None:
         return answer(shown, 202)
     try:
         async with asyncio.timeout(wait):

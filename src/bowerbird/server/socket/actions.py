@@ -6,6 +6,8 @@ Here: commands to calls of the session service, and what is answered. Not here: 
 
 from typing import TYPE_CHECKING, cast
 
+from msgspec import UNSET
+
 from bowerbird.core import wire
 from bowerbird.core.errors import BowerbirdError, NoPendingRequest, QueueFull, SessionError
 from bowerbird.core.threads import to_thread
@@ -97,7 +99,8 @@ class Actions:
             kept = self._viewer.on_disconnect == "continue"
             self._seat.attendance.submitted(receipt.turn_id, receipt.position, kept=kept, steers=steers)
         if command.id:
-            accepted = wire.Accepted(command.id, receipt.position, receipt.duplicate)
+            behind = UNSET if receipt.open_request is None else receipt.open_request
+            accepted = wire.Accepted(command.id, receipt.position, receipt.duplicate, behind)
             self._put(accepted, receipt.turn_id)
 
     async def _once(self, command: "ClientFrame") -> None:

@@ -313,9 +313,6 @@ class Translator:
         else:
             self.state, self.running, self.paused = "idle", None, None
         frames: list[ServerFrame] = []
-        if mark.stop_reason == "approval_timeout":
-            open_ones = [r for r in self._own_requests() if r.kind == "approval"]
-            frames += [decided(request, request.id, "timeout") for request in open_ones]
         if mark.state != "waiting":
             for request in self._own_requests():
                 del self.requests[request.id]

@@ -23,7 +23,7 @@ from bowerbird.core.errors import (
 from bowerbird.core.ids import new_id
 from bowerbird.core.messages import ImageBlock, TextBlock, block_to_data, blocks_from_data
 from bowerbird.core.timestamps import now_iso
-from bowerbird.sessions.inbox.answers import ANSWER_DOOR, open_question
+from bowerbird.sessions.inbox.answers import ANSWER_DOOR, open_request
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.sessions.values import InputKind, Receipt
 from bowerbird.store.rows.sessions import SessionRow, lock_session, update_session
@@ -133,8 +133,12 @@ def accept(connection: Connection, offered: Offered, limits: SessionSettings) ->
     waiting = active if active is not None and active.state == "waiting" else None
     if waiting is not None and (answered := _answer_by_typing(connection, offered, waiting)) is not None:
         return answered
+    asked = None if waiting is None else open_request(connection, waiting)
     is_revision = waiting is not None and waiting.waiting_for == "plan"
-    turn = _new_turn(connection, offered, active if is_revision or offered.kind == "interrupt" else None)
+    # A question stays until a person answers it, or it has expired: what is said meanwhile waits.
+    superseded = waiting if is_revision or asked is None else None
+    interrupted = active if offered.kind == "interrupt" and (waiting is None or superseded) else None
+    turn = _new_turn(connection, offered, active if is_revision or interrupted else None)
     if is_revision and turn.kind == "user":
         turn = msgspec.structs.replace(turn, kind="plan_revision")
     row = _input(offered, turn.turn_id)
@@ -143,26 +147,27 @@ def accept(connection: Connection, offered: Offered, limits: SessionSettings) ->
     title = {"title": offered.text[:TITLE_CHARS]} if session.title is None and offered.text else {}
     update_session(connection, offered.thread_id, **title)
     # An interrupt, and what is said to a plan, goes before the queue, directly behind the active turn.
-    goes_ahead = active is not None and (is_revision or offered.kind == "interrupt")
+    goes_ahead = is_revision or interrupted is not None
     receipt = Receipt(row.id, turn.turn_id, 1 if goes_ahead else open_turns)
-    if waiting is not None:
-        supersede(connection, waiting)
-        stops = waiting if offered.kind == "interrupt" and not is_revision else None
-        return Accepted(receipt, wake=waiting, interrupt=stops, superseded=waiting)
-    interrupt = active if offered.kind == "interrupt" else None
+    if superseded is not None:
+        supersede(connection, superseded)
+        stops = None if is_revision else interrupted
+        return Accepted(receipt, wake=superseded, interrupt=stops, superseded=superseded)
+    if waiting is not None and asked is not None:
+        receipt = msgspec.structs.replace(receipt, open_request=asked.id)
     wake = turn if receipt.position == 0 else None
     session = msgspec.structs.replace(session, **title)
-    return Accepted(receipt, wake=wake, interrupt=interrupt, session=session, input=row)
+    return Accepted(receipt, wake=wake, interrupt=interrupted, session=session, input=row)
 
 
 def _answer_by_typing(connection: Connection, offered: Offered, waiting: TurnRow) -> Accepted | None:
     """Take a message as the answer to what the agent asked, None when it asked nothing.
 
-    A message with images is no answer: it ends the waiting turn and is read by the next one.
+    A message with images is no answer: it waits, as one does that is sent while an approval is open.
     """
     if not offered.text or any(block.get("type") != "text" for block in offered.body.get("content", ())):
         return None
-    asked = open_question(connection, waiting)
+    asked = open_request(connection, waiting, "user")
     if asked is None:
         return None
     by = str(offered.sender.get("name") or offered.sender.get("id") or "user")

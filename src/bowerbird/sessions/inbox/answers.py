@@ -106,8 +106,8 @@ def _check_word(word: str, options: Sequence[str]) -> None:
 def _check_calls(request: ApprovalRequest, decision: str, calls: Mapping[str, CallAnswer]) -> None:
     if not calls:
         return
-    if request.kind != "approval" or decision not in ("approve", "deny"):
-        raise InvalidArgument("single calls are answered beside approve or deny of an approval only")
+    if request.kind != "approval":
+        raise InvalidArgument("single calls are answered of an approval only")
     tools = {str(tool.get("id")): tool for tool in request.tools}
     for call, said in calls.items():
         if call not in request.calls:
@@ -131,12 +131,16 @@ def answer_body(
     return body | ({"calls": dict(calls)} if calls else {})
 
 
-def open_question(connection: Connection, turn: TurnRow) -> ApprovalRequest | None:
-    """Return the agent's oldest question of a turn that can still be answered by typing, None for none."""
+def open_request(connection: Connection, turn: TurnRow, *kinds: str) -> ApprovalRequest | None:
+    """Return the oldest request of a turn that can still be answered, None for none.
+
+    Args:
+        kinds: that count; all when none is named.
+    """
     records = read_turn_records(connection, turn.thread_id, turn.turn_id, types=("request", "answer"))
     open_ones: dict[str, ApprovalRequest] = {}
     for _, event in events_of(records):
-        if isinstance(event, ApprovalRequest) and event.kind == "user":
+        if isinstance(event, ApprovalRequest) and (not kinds or event.kind in kinds):
             open_ones[event.id] = event
         elif isinstance(event, ApprovalAnswer):
             open_ones.pop(event.id, None)

@@ -193,8 +193,8 @@ class Paused(msgspec.Struct, frozen=True):
 def pause_turn(connection: Connection, turn: TurnRow, epoch: int, pause: Pause) -> Paused:
     """Write that the turn waits for a person; give the lease back.
 
-    What came in the last moment, and what waits behind this turn, must not wait for a person who may never
-    come: the turn is queued instead and decides about it when it is driven next.
+    What came in the last moment, and what waits behind a plan, decides about it: the turn is queued instead.
+    Behind any other question messages wait, until a person answers it or it has expired.
 
     Raises:
         LeaseLost: another process drives the turn; nothing is written.
@@ -203,9 +203,11 @@ def pause_turn(connection: Connection, turn: TurnRow, epoch: int, pause: Pause) 
     # An empty append still passes the fence.
     written = append_one(connection, Append(turn.thread_id, epoch, records))
     lock_session(connection, turn.thread_id)
-    news = inputs_of(
+    news: object = inputs_of(
         connection, turn_id=turn.turn_id, states=("queued",), kinds=("answer", "notification")
-    ) or message_behind(connection, turn)
+    )
+    if not news and pause.waiting_for == "plan":
+        news = message_behind(connection, turn)
     state = "queued" if news else "waiting"
     update_turn(
         connection,

@@ -1,4 +1,4 @@
-"""Turns that a limit in money holds go on when the limit is lifted (D-29).
+"""Turns that a limit in money holds go on when the limit is lifted; an expired question holds nobody up.
 
 Here: which of them have room now, and the answer that continues them. Not here: who may lift a limit
 (`money_limits.py`), what a limit does (`turn/money.py`).
@@ -15,11 +15,12 @@ from sqlalchemy import Connection
 
 from bowerbird.core.errors import BowerbirdError, SessionError
 from bowerbird.core.events import ApprovalRequest
-from bowerbird.sessions.inbox.answers import find_request
+from bowerbird.sessions.inbox.accept import supersede
+from bowerbird.sessions.inbox.answers import find_request, open_request
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.sessions.turn.money import money_scopes
 from bowerbird.store.rows.sessions import find_session
-from bowerbird.store.rows.turns import TurnRow, threads_waiting_for
+from bowerbird.store.rows.turns import TurnRow, message_behind, threads_waiting_for, turns_of
 from bowerbird.store.rows.usage import standings
 from bowerbird.store.rows.usage_report import limits_now, standing_limits
 from bowerbird.store.store import Store
@@ -52,6 +53,24 @@ async def wake_held(
     return woken
 
 
+async def let_expired_go(store: Store, wake: Callable[[TurnRow], Awaitable[None]]) -> int:
+    """End every turn whose question can no longer be answered, and behind which messages wait."""
+
+    def release(connection: Connection) -> list[TurnRow]:
+        let_go: list[TurnRow] = []
+        for thread_id in threads_waiting_for(connection):
+            for turn in turns_of(connection, thread_id, ("waiting",)):
+                if message_behind(connection, turn) and open_request(connection, turn) is None:
+                    supersede(connection, turn)
+                    let_go.append(turn)
+        return let_go
+
+    turns = await store.write(release)
+    for turn in turns:
+        await wake(turn)
+    return len(turns)
+
+
 async def keep_waking(work: Callable[[], Awaitable[int]]) -> None:
     """Do `work` every minute until cancelled; a failure is a warning."""
     while True:
@@ -59,9 +78,9 @@ async def keep_waking(work: Callable[[], Awaitable[int]]) -> None:
         try:
             await work()
         except BowerbirdError as error:
-            _log.warning("turns that wait for money: %s", error)
+            _log.warning("turns that wait: %s", error)
         except Exception:  # noqa: BLE001  whatever it met, the next look must still come
-            _log.warning("turns that wait for money", exc_info=True)
+            _log.warning("turns that wait", exc_info=True)
 
 
 def _has_room(

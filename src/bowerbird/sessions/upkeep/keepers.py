@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bowerbird.sessions.settings import SessionSettings
     from bowerbird.sessions.upkeep.retention import Removed
     from bowerbird.store.rows.sessions import SessionRow
+    from bowerbird.store.rows.turns import TurnRow
     from bowerbird.store.store import Store
 
 _log = logging.getLogger(__name__)
@@ -30,6 +31,10 @@ class Kept(Protocol):
 
     async def tidy(self) -> "Removed":
         """Remove what is older than settings keep it."""
+        ...
+
+    async def wake(self, turn: "TurnRow") -> None:
+        """Have a turn driven that was queued."""
         ...
 
     async def answer(
@@ -65,7 +70,7 @@ class Keepers:
         if self._drives_all:
             from bowerbird.sessions.upkeep.held_turns import keep_waking
 
-            works.append(("limits", keep_waking(self.limits_lifted)))
+            works += [("limits", keep_waking(self.limits_lifted)), ("questions", keep_waking(self.expired))]
         self._tasks = [asyncio.create_task(work, name=f"bowerbird-{name}") for name, work in works]
 
     async def aclose(self) -> None:
@@ -85,6 +90,12 @@ class Keepers:
             await service.answer(request_id, "raise", thread_id=thread_id, feedback="0", by=BY, door="limits")
 
         return await wake_held(service.store, service.settings, go_on)
+
+    async def expired(self) -> int:
+        """Let what waits behind questions go on whose time is over; returns how many there were."""
+        from bowerbird.sessions.upkeep.held_turns import let_expired_go
+
+        return await let_expired_go(self._service.store, self._service.wake)
 
     async def _mend(self, audit: "AuditLog", late: "Sequence[SessionRow]") -> None:
         try:

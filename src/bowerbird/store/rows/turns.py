@@ -160,9 +160,9 @@ def waiting_below(connection: Connection, thread_id: str) -> list[TurnRow]:
     return [TurnRow(**row) for row in rows]
 
 
-def threads_waiting_for(connection: Connection, what: str) -> list[str]:
-    """Return the sessions whose turn waits for a person, by what it waits for (`approval` …)."""
-    here = (turns.c.state == "waiting", turns.c.waiting_for == what)
+def threads_waiting_for(connection: Connection, what: str | None = None) -> list[str]:
+    """Return the sessions whose turn waits for a person: for `approval` …, or for anything."""
+    here = [turns.c.state == "waiting", *([] if what is None else [turns.c.waiting_for == what])]
     return list(connection.scalars(select(turns.c.thread_id).where(*here)))
 
 
