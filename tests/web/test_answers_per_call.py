@@ -61,7 +61,9 @@ async def test_what_nobody_would_see_in_a_command_is_named_before_it_is_allowed(
 async def test_a_call_that_was_left_out_stays_out_whatever_button_answers_for_the_rest(
     page: Page, fake: FakeModels, button: str
 ) -> None:
-    calls = [{"name": "bash", "input": {"command": f"printf %s%s {word}"}} for word in ("le ftout", "al lowed")]
+    calls = [
+        {"name": "bash", "input": {"command": f"printf %s%s {word}"}} for word in ("le ftout", "al lowed")
+    ]
     fake.script({"tools": calls}, {"text": "Done."})
     await page.goto("/dev")
     await page.get_by_role("button", name="New chat").first.click()

@@ -5,8 +5,16 @@ The 26-character part follows the ULID layout (48 bits of milliseconds, 80 rando
 bits) in lower-case Crockford base32: https://github.com/ulid/spec
 """
 
+import hashlib
 import os
+import re
 import time
+
+from bowerbird.core.errors import InvalidThreadId
+
+MOST_THREAD_BYTES = 200
+_MOST_BELOW = 40  # what ids of subagents and teammates add
+_THREAD = re.compile(r"[A-Za-z0-9_%@-][A-Za-z0-9._%@-]*")
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -34,6 +42,40 @@ def new_id(prefix: str) -> str:
 def new_thread_id() -> str:
     """Return the id of a conversation made over HTTP, CLI, UI or the library."""
     return os.urandom(6).hex()
+
+
+def check_thread_id(thread_id: str, most: int = MOST_THREAD_BYTES) -> str:
+    """Return the id of a conversation as it is; it names files and rows from then on.
+
+    Args:
+        most: bytes.
+
+    Raises:
+        InvalidThreadId: it is empty, too long, or has characters that no file name should have.
+
+    Example:
+        >>> check_thread_id("telegram_12345")
+        'telegram_12345'
+    """
+    if not _THREAD.fullmatch(thread_id) or len(thread_id) > most:
+        raise InvalidThreadId(
+            f"thread id {thread_id[:60]!r}: use letters, digits and _ - . @ %, not beginning with a dot, "
+            f"at most {most}"
+        )
+    return thread_id
+
+
+def check_stored_thread_id(thread_id: str) -> str:
+    """Return an id as `check_thread_id` does, with room for what those of subagents and teammates add."""
+    return check_thread_id(thread_id, MOST_THREAD_BYTES + _MOST_BELOW)
+
+
+def file_name_of_thread(thread_id: str) -> str:
+    """Return what files of a conversation are called: its id, or a hash where an old one is no name."""
+    try:
+        return check_stored_thread_id(thread_id)
+    except InvalidThreadId:
+        return f"id-{hashlib.sha256(thread_id.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
 def new_call_id() -> str:

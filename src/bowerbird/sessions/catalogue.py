@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from bowerbird.core.errors import InvalidArgument, StorageFull
 from bowerbird.core.events import ModeChange
-from bowerbird.core.ids import new_thread_id
+from bowerbird.core.ids import check_thread_id, new_thread_id
 from bowerbird.core.threads import in_thread
 from bowerbird.sessions.forks import branch_of, fork_session, restore_session
 from bowerbird.sessions.live.hub import Published
@@ -75,9 +75,10 @@ class Catalogue:
 
         Raises:
             InvalidWorkspace: the directory is missing. InvalidArgument: the id exists.
+            InvalidThreadId: the id cannot be one.
         """
         wanted = new or NewSession()
-        thread_id = wanted.thread_id or new_thread_id()
+        thread_id = check_thread_id(wanted.thread_id or new_thread_id())
         self.store.require_space()
         await self.store.read(lambda c: _require_new(c, thread_id))
         branch = await self._context.branches.create(

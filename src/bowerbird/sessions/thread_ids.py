@@ -10,8 +10,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from bowerbird.core.errors import InvalidThreadId
-
-MAX_BYTES = 200
+from bowerbird.core.ids import MOST_THREAD_BYTES
 
 _CHANNEL = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._@-")
@@ -100,6 +99,8 @@ def _encoded(chat_id: str) -> str:
 
 def _bounded(thread_id: str) -> str:
     size = len(thread_id.encode())
-    if size > MAX_BYTES:
-        raise InvalidThreadId(f"the thread id would have {size} bytes; at most {MAX_BYTES} are allowed")
+    if size > MOST_THREAD_BYTES:
+        raise InvalidThreadId(
+            f"the thread id would have {size} bytes; at most {MOST_THREAD_BYTES} are allowed"
+        )
     return thread_id

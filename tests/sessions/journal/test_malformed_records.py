@@ -73,15 +73,15 @@ rows = st.lists(bodies(), max_size=8)
 def test_no_body_keeps_a_session_from_being_read(rows):
     with create_engine("sqlite://").connect() as connection:
         metadata.create_all(connection)
-        insert_session(connection, SessionRow(thread_id="web:1", kind="web"))
+        insert_session(connection, SessionRow(thread_id="web_1", kind="web"))
         stored = [
-            {"thread_id": "web:1", "seq": seq, "turn_id": turn, "epoch": 1, "v": 1, "type": kind, "at": AT,
+            {"thread_id": "web_1", "seq": seq, "turn_id": turn, "epoch": 1, "v": 1, "type": kind, "at": AT,
              "body": json.dumps(body)}
             for seq, (kind, turn, body) in enumerate(rows, 1)
         ]  # fmt: skip
         if stored:
             connection.execute(journal.insert(), stored)
-        records = read_records(connection, "web:1")
+        records = read_records(connection, "web_1")
     assert [record.seq for record in records] == list(range(1, len(rows) + 1))
     for record, (kind, _, body) in zip(records, rows, strict=True):
         assert record.type == kind or record.body["raw"] == json.dumps(body)
@@ -93,6 +93,6 @@ def test_no_body_keeps_a_session_from_being_read(rows):
     call_view(records, "c1")
     audit_lines(records, "web")
     translator = Translator(effort="high", replay=True, aliases={})
-    for published in published_of(records, "web:1"):
+    for published in published_of(records, "web_1"):
         for frame in translator.frames(published, Closing()):
             assert frame.text

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import msgspec
 
+from bowerbird.core.ids import file_name_of_thread
 from bowerbird.store.journal.journal import Record
 
 _log = logging.getLogger(__name__)
@@ -116,7 +117,7 @@ class AuditLog:
 
     def path(self, thread_id: str) -> Path:
         """Return the file of a session."""
-        return self.directory / f"{thread_id}.jsonl"
+        return self.directory / f"{file_name_of_thread(thread_id)}.jsonl"
 
     def append(self, thread_id: str, lines: Sequence[AuditLine]) -> bool:
         """Append lines; a failure is a warning and counted, never an error."""

@@ -23,6 +23,7 @@ import msgspec
 from sqlalchemy import Connection, select
 
 from bowerbird.core.errors import Exists, NotFound
+from bowerbird.core.ids import file_name_of_thread
 from bowerbird.core.threads import entered, in_thread, to_thread
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.journal.journal import CORRUPT, Record
@@ -140,8 +141,10 @@ def _write_all(connection: Connection, store: Store, place: Path) -> Exported:
         found = [store.whole(record) for record in read_records(connection, row.thread_id)]
         good = [record for record in found if record.type != CORRUPT]
         records, damaged = records + len(good), damaged + len(found) - len(good)
-        _write_records(place / JOURNAL / f"{row.thread_id}.jsonl", good, store, place / BLOBS)
-        log = store.data_dir / SESSIONS / f"{row.thread_id}.jsonl"
+        _write_records(
+            place / JOURNAL / f"{file_name_of_thread(row.thread_id)}.jsonl", good, store, place / BLOBS
+        )
+        log = store.data_dir / SESSIONS / f"{file_name_of_thread(row.thread_id)}.jsonl"
         if log.exists():
             shutil.copyfile(log, place / SESSIONS / log.name)
     return Exported(len(rows), records, damaged)

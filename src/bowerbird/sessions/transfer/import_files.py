@@ -12,10 +12,12 @@ from typing import Any, cast
 
 import msgspec
 
+from bowerbird.core.errors import InvalidThreadId
 from bowerbird.core.forms import decode
+from bowerbird.core.ids import check_stored_thread_id
 from bowerbird.core.timestamps import from_iso, to_iso
 from bowerbird.sessions.journal.audit_log import AuditLine
-from bowerbird.sessions.thread_ids import MAX_BYTES, chat_of_thread
+from bowerbird.sessions.thread_ids import chat_of_thread
 from bowerbird.sessions.transfer.exporting import CONVERSATIONS, COUNTERS, JOURNAL, SESSIONS, STATES, TASKS
 from bowerbird.sessions.transfer.foreign_dialogues import from_audit, from_langgraph
 from bowerbird.sessions.transfer.langgraph_checkpoints import Unreadable, read_threads
@@ -23,7 +25,6 @@ from bowerbird.store.journal.journal import Record
 
 CHECKPOINTS = "checkpoints.db"
 MAX_RAW = 10_000
-_SAFE_ID = re.compile(r"[A-Za-z0-9_%@-][A-Za-z0-9._%@-]*")
 _TOO_LARGE = 1 << 31  # for a whole number of every database
 _TASK_WORDS = ("model_tier", "owner", "tz", "catch_up", "notify", "workspace", "last_status")
 _TASK_ID = re.compile(r"[0-9a-f]{8}")
@@ -226,7 +227,11 @@ def _door(thread_id: str) -> str:
 
 
 def _is_safe(thread_id: str) -> bool:
-    return bool(_SAFE_ID.fullmatch(thread_id)) and len(thread_id.encode()) <= MAX_BYTES
+    try:
+        check_stored_thread_id(thread_id)
+    except InvalidThreadId:
+        return False
+    return True
 
 
 def _mapping(directory: Path, name: str, bad: list[Bad], names: list[str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, f
 
 from bowerbird.core.errors import UnknownSession
 from bowerbird.core.forms import decode
+from bowerbird.core.ids import check_stored_thread_id
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.sql.statements import Prepared, insert_row, rows_where, update_rows
 from bowerbird.store.sql.tables import counters, sessions
@@ -71,7 +72,8 @@ def _row(row: RowMapping) -> SessionRow:
 
 
 def insert_session(connection: Connection, session: SessionRow) -> None:
-    """Add a session; the id must be new."""
+    """Add a session; the id must be new. Raises InvalidThreadId."""
+    check_stored_thread_id(session.thread_id)
     values = msgspec.structs.asdict(session)
     values["flags"] = msgspec.json.encode(session.flags).decode()
     insert_row(connection, sessions, values)
