@@ -392,3 +392,36 @@ async def test_both_faces_show_a_mark_and_take_what_carries_it_but_leave_the_red
     await expect(card.get_by_role("button", name="Undo")).to_be_visible()
     assert (workspace / "Makefile").exists() and (workspace / "note.txt").exists()
     assert not (workspace / ".github").exists()
+
+
+@pytest.mark.parametrize("face", ["", "/dev"])
+async def test_what_changed_after_it_was_drawn_is_not_kept_unseen(
+    page: Page, server: LiveServer, fake: FakeModels, workspace: Path, face: str
+) -> None:
+    """By a background command, an upload or another door, and whoever keeps it has looked before."""
+    tools = [write("/note.txt", "a note\n"), write("/other.txt", "another\n")]
+    conversation = await worked(server, fake, {"tools": tools}, {"text": "Done."})
+    await page.goto(f"{face}/c/{conversation}" if not face else f"{face}/c/{conversation}/diff")
+    button = page.get_by_role("button", name="Land 2 files" if face else "Keep 2 files")
+    await expect(button).to_be_visible()
+    await page.evaluate("Object.defineProperty(document, 'visibilityState', { get: () => 'hidden' })")
+    await page.wait_for_timeout(500)
+    branch = await server.sessions.branch(conversation)
+    await branch.write_file("/note.txt", "nobody saw this\n")  # no event tells of it
+    await button.click()
+    told = "These files changed while" if face else "It changed after it was shown here"
+    await expect(page.get_by_text(told).first).to_be_visible()
+    assert not (workspace / "note.txt").exists() and not (workspace / "other.txt").exists()
+    await button.click()
+    await expect(page.get_by_role("button", name="Undo").first).to_be_visible()
+    assert (workspace / "note.txt").read_text() == "nobody saw this\n"
+
+
+async def test_the_card_follows_what_others_change(page: Page, server: LiveServer, fake: FakeModels) -> None:
+    conversation = await worked(server, fake, {"tools": [write("/note.txt", "a note\n")]}, {"text": "Done."})
+    await page.goto(f"/c/{conversation}")
+    await expect(page.get_by_role("button", name="Keep 1 file")).to_be_visible()
+    branch = await server.sessions.branch(conversation)
+    await branch.write_file("/more.txt", "more\n")
+    await server.sessions.note_changes(conversation)
+    await expect(page.get_by_role("button", name="Keep 2 files")).to_be_visible()

@@ -14,7 +14,7 @@ import {
   isLandedAlready,
   landRequest,
   markReasons,
-  movedSince,
+  seenOf,
   setAll,
   setFile,
   setHunk,
@@ -157,9 +157,10 @@ test("the stricter grade of the two ends of a rename counts", () => {
   assert.deepEqual([one!.grade, one!.flags], ["needs_accept", ["ci"]]);
 });
 
-test("a path has moved when its content or its place in the workspace is another", () => {
-  const now = { plan: "sha256:2", entries: [entry("/a.py", { new: "m" }), entry("/old.txt")] };
-  assert.deepEqual(movedSince(plan, now), ["/a.py"]);
+test("a landing sends the state of what was drawn, of the chosen paths alone", () => {
+  const drawn = { plan: "p", entries: [entry("/a.py", { state: "1" }), entry("/old.txt", { state: "2" })] };
+  assert.deepEqual(seenOf(drawn), { "/a.py": "1", "/old.txt": "2" });
+  assert.deepEqual(seenOf(drawn, ["/old.txt", "/gone"]), { "/old.txt": "2" });
 });
 
 test("lines of a hunk carry the numbers of both sides", () => {

@@ -43,7 +43,7 @@ def session_parts(ground: Ground, service: SessionService) -> Sequence[SessionPa
         ground.runtimes,
         Traces(store, live, model_settings(ground.loaded)),
         records,
-        BackgroundEnds(store, host, ground.news, ground.branches, desk),
+        BackgroundEnds(store, host, ground.news, ground.branches, desk, service.note_changes),
         own_commands(ground, service.note_changes),
         SessionMcp(ground.loaded.settings, host),
         HostCommands(lambda: ground.maker.settings),

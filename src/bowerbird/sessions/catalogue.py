@@ -12,7 +12,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.core.errors import InvalidArgument, StorageFull
-from bowerbird.core.events import ModeChange
+from bowerbird.core.events import BranchChanged, ModeChange
 from bowerbird.core.ids import check_thread_id, new_thread_id
 from bowerbird.core.threads import in_thread
 from bowerbird.sessions.forks import branch_of, fork_session, restore_session
@@ -181,7 +181,7 @@ class Catalogue:
         self._context.live.publish(Published(thread_id, None, record.seq, said))
 
     async def note_changes(self, thread_id: str) -> int:
-        """Count the changed files of a session's branch again, as after a landing; returns the count."""
+        """Count the changed files of a session's branch again and tell its viewers; returns the count."""
         row = await self.store.read(lambda c: get_session(c, thread_id))
         count = 0
         if row.branch_id is not None:
@@ -191,6 +191,7 @@ class Catalogue:
             lambda c: update_session(c, thread_id, changed_files=count, updated_at=row.updated_at),
             flush=False,
         )
+        self._context.live.publish(Published(thread_id, None, None, BranchChanged(count)))
         return count
 
     async def fork(self, thread_id: str, turn_id: str | None = None, title: str | None = None) -> SessionInfo:

@@ -83,6 +83,12 @@ class Review:
         branch = await self._sessions.branch(thread_id)
         return await to_thread(branch.plan_landing, paths or None, None, include)
 
+    async def review(self, thread_id: str) -> dict[str, Any]:
+        """Return `diff` and `plan` of one state, as plain data: what a person is shown before a landing."""
+        branch = await self._sessions.branch(thread_id)
+        found, git, plan = await to_thread(branch.review)
+        return {"diff": found.record() | {"git": git.record()}, "plan": plan.record()}
+
     async def conflict(self, thread_id: str, path: str) -> "Conflict":
         """Return where a file conflicts with what is in the directory by now; see `Branch.conflict`."""
         return await to_thread((await self._sessions.branch(thread_id)).conflict, path)

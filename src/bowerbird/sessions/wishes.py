@@ -26,6 +26,7 @@ class ToLand(msgspec.Struct, frozen=True, kw_only=True):
     force: bool = False
     partial: bool = False
     plan: str | None = None
+    seen: Mapping[str, str] | None = None
     commits: Commits | None = None
     include: Sequence[str] = ()
     own_git: bool = False  # the user sits at this machine

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import InvalidArgument, InvalidWorkspace, NotFound
 from bowerbird.workspace.changes_of_branch import ChangesOfBranch
-from bowerbird.workspace.compare.results import LandingPlan
+from bowerbird.workspace.compare.results import Diff, LandingPlan
 from bowerbird.workspace.git.landed_history import Commits
 from bowerbird.workspace.git.repository import is_in_git
+from bowerbird.workspace.git.story import GitStory
 from bowerbird.workspace.landing.landings import Landing
 from bowerbird.workspace.landing.progress import Told
 from bowerbird.workspace.landing.refusals import said_plainly
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from bowerbird.workspace.compare.conflicts import Conflict
     from bowerbird.workspace.git.committing import Committing
     from bowerbird.workspace.landing.landing import LandingContext, LandRequest
+
+
+_LOOKS = 3
 
 
 class LandingOfBranch(ChangesOfBranch):
@@ -53,6 +57,22 @@ class LandingOfBranch(ChangesOfBranch):
             plan = shown_plan(plan_landing(ground, tree, request)[0], ground.staying, ground.whole)
         commits = paths is None and self.has_commits()
         return replace(plan, commits=commits, in_git=is_in_git(self._root()))
+
+    def review(self) -> tuple[Diff, GitStory, LandingPlan]:
+        """Return what changed and what landing it would do, of one state of the branch.
+
+        Something may write meanwhile: then it is looked at again. What never rests is shown as it was, and
+        its landing is refused, for the plan is older than what is shown.
+        """
+        before = self.plan_landing()
+        found, story = self.reviewed()
+        for _ in range(_LOOKS):
+            after = self.plan_landing()
+            if after.id == before.id:
+                break
+            before = after
+            found, story = self.reviewed()
+        return found, story, before
 
     def has_commits(self) -> bool:
         """Return whether a landing would bring commits along; no git is asked."""
@@ -91,6 +111,7 @@ class LandingOfBranch(ChangesOfBranch):
         partial: bool = False,
         plan: str | None = None,
         *,
+        seen: Mapping[PathInput, str] | None = None,
         include: Sequence[PathInput] = (),
         resolved: Mapping[str, Sequence[Take]] | None = None,
         automatic: bool = False,
@@ -109,6 +130,7 @@ class LandingOfBranch(ChangesOfBranch):
             accept: flagged paths that a person accepts, `"*"` = all.
             force: take the branch's version of whole files where the user's edits conflict.
             partial: land the rest of what is refused. plan: the plan that the person saw.
+            seen: `state` of each path as the person saw it; whatever would land otherwise is refused.
             include: what stays by itself (caches, ignored files) and lands with the rest; a directory takes
                 all that it holds.
             resolved: by path, what becomes of each place of `conflict(path)`, in order: `"ours"` the user's
@@ -139,8 +161,9 @@ class LandingOfBranch(ChangesOfBranch):
         wish = commits or ("fetch" if commit is not None and rules.land == "fast_forward" else rules.land)
         history = Bringing(wish, session or self._state.id, rules, own_git)
         request = LandRequest(
-            named, None if hunks is None else tuple(hunks), accepted, force, partial, plan, actor, door,
-            automatic, history, include=self._paths(include) or (), commit=commit,
+            named, None if hunks is None else tuple(hunks), accepted, force, partial, plan,
+            None if seen is None else {chosen_path(p, self._state.workspace): s for p, s in seen.items()},
+            actor, door, automatic, history, include=self._paths(include) or (), commit=commit,
             resolved={chosen_path(p, self._state.workspace): takes for p, takes in (resolved or {}).items()},
         )  # fmt: skip
         self._shared.landings.recover(self._state.id)

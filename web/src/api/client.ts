@@ -22,6 +22,7 @@ import type {
   Landing,
   LandingCheck,
   LandingPlan,
+  ReviewShown,
   MemoryVersion,
   Merged,
   ModelRow,
@@ -201,10 +202,8 @@ export const api = {
     call<Diff>("GET", `/api/conversations/${id(conversation)}/diff?path=${id(path)}`),
   patchOf: async (conversation: string, path: string) =>
     (await send("GET", `/api/conversations/${id(conversation)}/diff?format=unified&path=${id(path)}`)).text(),
-  landingPlan: (conversation: string, paths: readonly string[] = [], include: readonly string[] = []) => {
-    const query = [...paths.map((path) => `path=${id(path)}`), ...include.map((path) => `include=${id(path)}`)];
-    return call<LandingPlan>("GET", `/api/conversations/${id(conversation)}/landing-plan?${query.join("&")}`);
-  },
+  landingPlan: (conversation: string) => call<LandingPlan>("GET", `/api/conversations/${id(conversation)}/landing-plan`),
+  review: (conversation: string) => call<ReviewShown>("GET", `/api/conversations/${id(conversation)}/review`),
   conflict: (conversation: string, path: string) => call<Conflict>("GET", `/api/conversations/${id(conversation)}/conflict?path=${id(path)}`),
   check: (conversation: string) => call<LandingCheck>("GET", `/api/conversations/${id(conversation)}/check`),
   beginCheck: (conversation: string) => call<LandingCheck>("POST", `/api/conversations/${id(conversation)}/check`),

@@ -105,6 +105,12 @@ export interface LandingPlan {
 }
 
 /** What `landing.check` found on a branch. */
+/** What changed and what landing it would do, of one state of the branch. */
+export interface ReviewShown {
+  diff: Diff;
+  plan: LandingPlan;
+}
+
 export type LandingCheck = Known<Schemas["CheckShown"]>;
 
 export interface Refused {

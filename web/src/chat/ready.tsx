@@ -4,9 +4,9 @@ import { FilePen, FilePlus, FileX, PackageCheck, ShieldAlert, TriangleAlert } fr
 import { lazy, Suspense, useEffect, useState } from "react";
 import { Link } from "wouter";
 import { api, ApiError } from "../api/client.ts";
-import type { Landing, Refused } from "../api/types.ts";
+import type { Landing, LandingPlan, Refused } from "../api/types.ts";
 import { useLinks } from "../app/place.tsx";
-import { changedFiles, gravestFirst, isByItself, isLandedAlready, markReasons, pathsOf, refusalReason, type ChangedFile } from "../state/review.ts";
+import { changedFiles, gravestFirst, isByItself, isLandedAlready, markReasons, pathsOf, refusalReason, seenOf, type ChangedFile } from "../state/review.ts";
 import { count } from "../state/words.ts";
 import { seenName } from "../state/hidden_marks.ts";
 import { t } from "../text.ts";
@@ -21,6 +21,8 @@ const SHOWN = 6;
 export function ReadyCard({ conversation, version, running }: { conversation: string; version: number; running: boolean }) {
   const links = useLinks();
   const [files, setFiles] = useState<readonly ChangedFile[]>([]);
+  const [drawn, setDrawn] = useState<LandingPlan | null>(null);
+  const [looks, setLooks] = useState(0);
   const [landing, setLanding] = useState<Landing | null>(null);
   const [refused, setRefused] = useState<readonly Refused[]>([]);
   const [busy, setBusy] = useState(false);
@@ -28,13 +30,15 @@ export function ReadyCard({ conversation, version, running }: { conversation: st
   const [looking, setLooking] = useState<ChangedFile | null>(null);
   useEffect(() => {
     let here = true;
-    Promise.all([api.diff(conversation), api.landingPlan(conversation)]).then(([diff, plan]) => {
-      if (here) setFiles(gravestFirst(changedFiles(diff, plan)));
+    api.review(conversation).then(({ diff, plan }) => {
+      if (!here) return;
+      setFiles(gravestFirst(changedFiles(diff, plan)));
+      setDrawn(plan);
     }, complain);
     return () => {
       here = false;
     };
-  }, [conversation, version]);
+  }, [conversation, version, looks]);
   const work = async (todo: () => Promise<void>): Promise<void> => {
     setBusy(true);
     setRefused([]);
@@ -45,6 +49,7 @@ export function ReadyCard({ conversation, version, running }: { conversation: st
       else if (error instanceof ApiError && error.refused.length > 0) setRefused(error.refused);
       else complain(error);
     } finally {
+      setLooks((count) => count + 1); // whatever came of it, what is drawn is what there is now
       setBusy(false);
     }
   };
@@ -52,7 +57,10 @@ export function ReadyCard({ conversation, version, running }: { conversation: st
   const red = files.length - ordinary.length;
   const marked = ordinary.filter((file) => file.isMarked).length;
   const keep = (): Promise<void> =>
-    work(async () => setLanding(await api.land(conversation, { paths: ordinary.flatMap(pathsOf) })));
+    work(async () => {
+      const paths = ordinary.flatMap(pathsOf);
+      if (drawn) setLanding(await api.land(conversation, { paths, seen: seenOf(drawn, paths) }));
+    });
   const undo = (): Promise<void> =>
     work(async () => {
       if (landing) await api.undo(landing.id);

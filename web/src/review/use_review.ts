@@ -9,7 +9,8 @@ import {
   firstChoice,
   keptBeside,
   landRequest,
-  movedSince,
+  seenOf,
+  hasMoved,
   isLandedAlready,
   NOTHING_BESIDE,
   type Beside,
@@ -20,8 +21,6 @@ import { t } from "../text.ts";
 import { useLeft } from "../ui/left.ts";
 import { complain, toast } from "../ui/toasts.tsx";
 
-/** More paths than this are not asked about one by one before a landing: an address has an end. */
-const MOST_PATHS = 60;
 const LOOK_MS = 2_000;
 const NO_GIT: readonly GitRepository[] = [];
 const NONE_FOLDED: readonly FoldedRow[] = [];
@@ -136,7 +135,7 @@ export function useReview(conversation: string, version: number): Review {
 
   const load = useCallback(async (): Promise<void> => {
     try {
-      const [diff, plan] = await Promise.all([api.diff(conversation), api.landingPlan(conversation)]);
+      const { diff, plan } = await api.review(conversation);
       const files = changedFiles(diff, plan);
       const old = before.current;
       const said = JSON.stringify([diff, plan]);
@@ -167,6 +166,7 @@ export function useReview(conversation: string, version: number): Review {
       } catch (error) {
         if (error instanceof ApiError && error.status === 0) setAnswerLost(true);
         if (error instanceof ApiError && isLandedAlready(error)) toast(t.staleText);
+        else if (error instanceof ApiError && error.refused.some(hasMoved)) setMoved(error.refused.filter(hasMoved).map((row) => row.path));
         else if (error instanceof ApiError && error.refused.length > 0) setRefused(error.refused);
         else complain(error);
         return false;
@@ -182,25 +182,23 @@ export function useReview(conversation: string, version: number): Review {
     work(async () => {
       if (!loaded) return;
       const wanted = landRequest(loaded.files, choice, beside);
-      const asked = wanted.paths.length <= MOST_PATHS ? wanted.paths : [];
-      const now = await api.landingPlan(conversation, asked, wanted.include);
-      const chosen = new Set(wanted.paths);
-      const changed = movedSince(loaded.plan, now).filter((path) => chosen.has(path));
-      if (changed.length > 0) return setMoved(changed);
-      // The plan is that of whole files: with single hunks their own ids say whether they are still there.
-      const plan = asked.length > 0 && !wanted.hunks ? now.plan : null;
       const asCommit = commit.wanted ? { commit: { message: commit.message.trim() || null, branch: commit.branch.trim() || null } } : {};
-      setLanded(await api.land(conversation, { ...wanted, plan, ...asCommit }));
+      setLanded(await api.land(conversation, { ...wanted, seen: seenOf(loaded.plan, wanted.paths), ...asCommit }));
       setCommit({ ...commit, message: "" });
     });
 
   const force = (path: string): Promise<boolean> =>
-    work(async () => setLanded(await api.land(conversation, { paths: [path], accept: [path], force: true })));
+    work(async () => {
+      if (loaded) setLanded(await api.land(conversation, { paths: [path], accept: [path], force: true, seen: seenOf(loaded.plan, [path]) }));
+    });
 
   const resolve = ({ path, plan }: Conflict, taken: Taken[]): Promise<boolean> =>
     work(async () => setLanded(await api.land(conversation, { paths: [path], accept: [path], plan, resolved: { [path]: taken } })));
 
-  const landCommits = (): Promise<boolean> => work(async () => setLanded(await api.land(conversation, { partial: true })));
+  const landCommits = (): Promise<boolean> =>
+    work(async () => {
+      if (loaded) setLanded(await api.land(conversation, { partial: true, seen: seenOf(loaded.plan) }));
+    });
 
   const undo = (anyway = false): Promise<boolean> =>
     work(async () => {

@@ -308,16 +308,14 @@ export function landRequest(files: readonly ChangedFile[], choice: Choice, besid
   };
 }
 
-/** Return the paths whose content, or whose place in the workspace, is no longer what was reviewed. */
-export function movedSince(reviewed: LandingPlan, now: LandingPlan): string[] {
-  const before = new Map(reviewed.entries.map((entry) => [entry.path, entry]));
-  return now.entries
-    .filter((entry) => {
-      const old = before.get(entry.path);
-      return !old || old.new !== entry.new || old.current !== entry.current;
-    })
-    .map((entry) => entry.path);
+/** Return what a landing sends of what was drawn: the state of each path, or of some. What has moved since is refused. */
+export function seenOf(drawn: LandingPlan, paths?: readonly string[]): Record<string, string> {
+  const wanted = paths && new Set(paths);
+  return Object.fromEntries(drawn.entries.filter((entry) => !wanted || wanted.has(entry.path)).map((entry) => [entry.path, entry.state]));
 }
+
+/** Whether a path did not land because it is no longer what was drawn. */
+export const hasMoved = (row: Refused): boolean => row.reason === "moved";
 
 // ---------------------------------------------------------------- words
 

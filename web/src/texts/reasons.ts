@@ -38,6 +38,7 @@ export const reasons = {
     type: "It became another kind of file.",
     symlink: "You and the agent pointed the link at different places.",
     dir_gained: "The agent deleted this directory, but it holds files that the agent did not see: hidden ones such as .env, or ones added since. It stays, with them in it.",
+    moved: "It changed after it was shown here. Look at it again.",
     changed_since: "It is no longer what the landing left.",
     unchanged: "There is nothing to land here any more.",
   } as Readonly<Record<string, string>>,

@@ -5,7 +5,7 @@ running commands (`sandbox/`), what comes of an end (`sessions/turn/background_n
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +40,7 @@ class BackgroundEnds(SessionPart):
 
     Args:
         host: runs them; reports their ends to `news`. branches: opens those whose process died.
-        desk: records them.
+        desk: records them. note_changes: counts what a session's branch changed, once one has ended.
     """
 
     def __init__(
@@ -50,7 +50,9 @@ class BackgroundEnds(SessionPart):
         news: "SandboxNews",
         branches: "Branches",
         desk: CommandNotices,
+        note_changes: "Callable[[str], Awaitable[int]]",
     ) -> None:
+        self._note_changes = note_changes
         self._store = store
         self._host = host
         self._branches = branches
@@ -136,6 +138,7 @@ class BackgroundEnds(SessionPart):
                 )
             )
             await to_thread(self._host.ends_told, branch_id, [run.task_id])
+            await self._note_changes(owners[branch_id][0])
 
 
 def _unrecorded(data_dir: Path) -> list[str]:

@@ -56,7 +56,8 @@ async def choose(
         if choice.is_empty:
             return _nothing(screen)
         paths, accept = choice.paths or None, (*wanted.accept, *choice.accept)
-        return replace(wanted, paths=paths, hunks=choice.hunks or None, accept=accept, include=())
+        wanted = replace(wanted, accept=accept, include=(), seen=_seen(plan))
+        return replace(wanted, paths=paths, hunks=choice.hunks or None)
     for line in held_lines(entries):
         screen.warn(line, "yellow")
     accept = await _accept_flagged(screen, entries, wanted.accept) if screen.can_ask else wanted.accept
@@ -73,7 +74,11 @@ async def choose(
         return await choose(screen, client, thread_id, chosen, patch=False, yes=yes)
     if entries and not yes and screen.can_ask and not await _confirm(screen, entries):
         return _nothing(screen)
-    return replace(wanted, accept=accept, plan=plan["plan"])
+    return replace(wanted, accept=accept, plan=plan["plan"], seen=_seen(plan))
+
+
+def _seen(plan: Row) -> dict[str, str]:
+    return {str(row["path"]): str(row["state"]) for row in plan["entries"]}
 
 
 def _nothing(screen: Screen, why: str = "nothing was chosen") -> None:

@@ -82,7 +82,7 @@ class Settings(ServerFrame, frozen=True, tag="settings"):
 
 
 class BranchUpdate(ServerFrame, frozen=True, tag="branch_update"):
-    """A tool changed files of the branch.
+    """Files of the branch changed, by a tool, a command, an upload or another door.
 
     Attributes:
         files: those that differ from the workspace now, without deleted ones, at most 1,000.

@@ -90,6 +90,10 @@ class Land(StrictBody):
         default=None, description="What becomes of commits; null = as the setting git.land says."
     )
     commit: CommitOn | None = None
+    seen: dict[str, Annotated[str, Field(max_length=64)]] | None = Field(
+        default=None,
+        description="`state` of each path as it was shown; what would land otherwise is refused as `moved`.",
+    )
     resolved: Resolved | None = Field(
         default=None, description="Decisions of conflicting places, by path; they need `plan`."
     )
@@ -137,11 +141,13 @@ class PlanRow(Shown):
 
     `path` begins with a slash. `grade`: `needs_accept` lands only when the path is in `accept`; `held` is
     taken by this landing and left by automatic ones; `free` is neither. `reasons`: a sentence for each of
-    `flags`. `taint`: what had been read from outside when it was written.
+    `flags`. `taint`: what had been read from outside when it was written. `state` names what is shown of it:
+    a landing sends it back as `seen`.
     """
 
     path: str
     op: str
+    state: str
     base: str | None
     current: str | None
     new: str | None
@@ -163,6 +169,13 @@ class Plan(Shown):
     commits: bool
     in_git: bool
     folded: list[FoldedRow]
+
+
+class ReviewShown(Shown):
+    """What changed, and what landing it would do, of one state of the branch."""
+
+    diff: Diff
+    plan: Plan
 
 
 class LandingShown(Shown):
@@ -272,6 +285,15 @@ async def landing_plan(
     return answer((await context.sessions.review.plan(row.thread_id, named, included)).record())
 
 
+@router.get("/conversations/{conversation_id}/review", response_model=ReviewShown, summary="Changes and plan")
+async def review(conversation_id: ConversationId, context: Context, caller: Viewer) -> Response:
+    """What is drawn before a landing: send `state` of each path back as `seen`, and what has moved since is
+    refused, not landed unseen."""
+    row = await owned_session(context, caller, conversation_id)
+    require_branch(row)
+    return answer(await context.sessions.review.review(row.thread_id))
+
+
 @router.post("/conversations/{conversation_id}/land", response_model=LandingShown, summary="Land changes")
 async def land(
     conversation_id: ConversationId, context: Context, caller: User, wanted: Land | None = None
@@ -289,6 +311,7 @@ async def land(
         force=given.force,
         partial=given.partial,
         plan=given.plan,
+        seen=None if given.seen is None else {virtual(path): state for path, state in given.seen.items()},
         commits=given.commits,
         include=virtual_paths(given.include) or (),
         commit=given.commit and CommitWish(given.commit.message, branch=given.commit.branch),

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from bowerbird.core.errors import BowerbirdError, UnknownSession
-from bowerbird.core.events import TextLive, ThinkingLive, ToolOutcome
+from bowerbird.core.events import BranchChanged, TextLive, ThinkingLive, ToolOutcome
 from bowerbird.core.tasks import Tasks
 from bowerbird.core.wire import BranchUpdate, ServerFrame
 from bowerbird.core.wire.turns import TurnState
@@ -169,6 +169,8 @@ class Room:
             self._frames(published)
             if isinstance(event, ToolOutcome):
                 self._branch_update()
+            elif isinstance(event, BranchChanged) and self.audience.has_v2:
+                self._tasks.spawn(self._look_again())
 
     def _frames(self, published: Published) -> None:
         closing = self._files.last if self._files is not None else Closing()
@@ -223,6 +225,11 @@ class Room:
             files = self._files
             if not files.is_current:
                 self._tasks.spawn(self._update(files))
+
+    async def _look_again(self) -> None:
+        """Tell of a change that no turn made."""
+        if (files := await self._branch_files()) is not None:
+            await self._update(files)
 
     async def _update(self, files: BranchFiles) -> None:
         rows, count = await files.changed()

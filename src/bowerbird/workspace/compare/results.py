@@ -232,6 +232,7 @@ class PlannedPath(PathMarks):
         ignored: git's own leavings, which stay on the branch unless they are named.
         hunks: ids of those that land. links: names that the workspace's file has.
         repository: the new git directory that it is a part of, which lands whole, by its own name.
+        state: names all three versions; `land(seen=…)` is refused when it is another by then.
     """
 
     path: str
@@ -245,12 +246,14 @@ class PlannedPath(PathMarks):
     links: int = 1
     path_b64: str | None = None
     repository: str | None = None
+    state: str = ""
 
     def record(self) -> dict[str, Any]:
         """Return the form of WS-49."""
         return {
             **_path(self.path, self.path_b64),
             "op": self.op,
+            "state": self.state,
             "base": self.base,
             "current": self.current,
             "new": self.new,

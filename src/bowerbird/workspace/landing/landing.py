@@ -35,13 +35,14 @@ from bowerbird.workspace.landing.plan import (
     choose,
     is_blocked,
     make_plan,
+    moved_since,
     plan_id,
     refused_rows,
     with_git_units,
 )
 from bowerbird.workspace.landing.progress import UNSEEN, Meter, Told
 from bowerbird.workspace.landing.record import LandingEntry, LandingFolder, LandingRecord, Refused, Step
-from bowerbird.workspace.landing.refusals import file_refusal, refusal
+from bowerbird.workspace.landing.refusals import MOVED, file_refusal, refusal
 from bowerbird.workspace.landing.unseen import unseen_note
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.marks.surroundings import around_changes
@@ -63,7 +64,7 @@ class LandRequest(msgspec.Struct, frozen=True):
         accept: flagged paths that a person accepted, `*` = all.
         force: take the branch's version of conflicts.
         partial: land the rest of what is refused.
-        plan: the plan the person saw.
+        plan: the plan the person saw. seen: by path, the state in which it was shown.
         automatic: no person looks; what is held stays on the branch.
         history: what becomes of commits, None = they stay.
         include: paths that stay on the branch by themselves, to land with the rest.
@@ -79,6 +80,7 @@ class LandRequest(msgspec.Struct, frozen=True):
     force: bool = False
     partial: bool = False
     plan: str | None = None
+    seen: Mapping[str, str] | None = None
     actor: str = ""
     door: str = ""
     automatic: bool = False
@@ -171,6 +173,10 @@ def land(ground: LandingContext, root: Path, request: LandRequest) -> tuple[Land
         entries, unknown = plan_landing(ground, tree, request, meter)
         if request.plan is not None and plan_id(entries) != request.plan:
             raise Stale("the plan is no longer equal: branch or workspace changed; look at it again")
+        if request.seen is not None and (
+            moved := moved_since(entries, ground.changes, request.seen, Tops(request.include))
+        ):
+            raise refusal([{"path": shown(path), "reason": MOVED} for path in moved])
         refused = refused_rows(entries, unknown)
         landing = [e for e in entries if e.refused is None and not e.left_out]
         if is_blocked(entries, unknown) and not request.partial:

@@ -128,6 +128,7 @@ class PlanEntry:
             hunks=self.chosen.hunks(),
             links=self.links,
             repository=None if self.repository is None else shown(self.repository),
+            state=state_of(change, self.current),
         )
 
 
@@ -351,6 +352,32 @@ def with_git_units(changes: Sequence[Change], chosen: Sequence[Chosen], around: 
         if c.path in present or ((place := around.git_place(c.path)) is not None and place.root in units)
     ]  # fmt: skip
     return [present.get(c.path) or Chosen(c) for c in rest]
+
+
+def state_of(change: Change, current: Side | None) -> str:
+    """Return a name of what a review shows of a path: its base, the branch's version, the workspace's."""
+    versions = [version_of(change.base), version_of(change.new), version_of(current)]
+    return hashlib.sha256(repr([*versions, change.uncertain]).encode()).hexdigest()[:20]
+
+
+def moved_since(
+    entries: Sequence[PlanEntry], changes: Sequence[Change], seen: Mapping[str, str], beside: Tops
+) -> list[str]:
+    """Return the paths that would land and are no longer what was shown, or were not shown at all.
+
+    Args:
+        changes: whole, whatever of them lands. seen: by path, its state as shown.
+        beside: what lands with the rest, and is shown as a name alone.
+    """
+    whole = {change.path: change for change in changes}
+    return [
+        entry.path
+        for entry in entries
+        if entry.refused is None
+        and not entry.left_out
+        and not (entry.path not in seen and (in_git(entry.path) or beside.inside(entry.path)))
+        and seen.get(entry.path) != state_of(whole[entry.path], entry.current)
+    ]
 
 
 def plan_id(entries: Sequence[PlanEntry]) -> str:

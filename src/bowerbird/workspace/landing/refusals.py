@@ -41,7 +41,9 @@ def refusal(rows: Sequence[dict[str, str]]) -> LandingRefused:
     return LandingRefused(f"nothing landed: {few}{more}", rows)
 
 
+MOVED = "moved"
 _MEANINGS = {
+    MOVED: "it is no longer what you were shown; look at it again",
     "both_modified": "you changed the same lines",
     "both_created": "you created a file of that name, too",
     "delete_modify": "you deleted it",
