@@ -1,7 +1,7 @@
 /** “Changes ready” in the user face: what changed, Keep or Discard, details (UI-14). */
 
 import { FilePen, FilePlus, FileX, PackageCheck, ShieldAlert, TriangleAlert } from "lucide-react";
-import { lazy, Suspense, useEffect, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { api, ApiError } from "../api/client.ts";
 import type { Landing, LandingPlan, Refused } from "../api/types.ts";
@@ -22,23 +22,29 @@ export function ReadyCard({ conversation, version, running }: { conversation: st
   const links = useLinks();
   const [files, setFiles] = useState<readonly ChangedFile[]>([]);
   const [drawn, setDrawn] = useState<LandingPlan | null>(null);
-  const [looks, setLooks] = useState(0);
   const [landing, setLanding] = useState<Landing | null>(null);
   const [refused, setRefused] = useState<readonly Refused[]>([]);
   const [busy, setBusy] = useState(false);
   const [asking, setAsking] = useState(false);
   const [looking, setLooking] = useState<ChangedFile | null>(null);
-  useEffect(() => {
-    let here = true;
-    api.review(conversation).then(({ diff, plan }) => {
-      if (!here) return;
+  const asked = useRef(0);
+  const load = useCallback(async (): Promise<void> => {
+    const mine = (asked.current += 1);
+    try {
+      const { diff, plan } = await api.review(conversation);
+      if (mine !== asked.current) return; // a later look answers
       setFiles(gravestFirst(changedFiles(diff, plan)));
       setDrawn(plan);
-    }, complain);
+    } catch (error) {
+      complain(error);
+    }
+  }, [conversation]);
+  useEffect(() => {
+    void load();
     return () => {
-      here = false;
+      asked.current += 1;
     };
-  }, [conversation, version, looks]);
+  }, [load, version]);
   const work = async (todo: () => Promise<void>): Promise<void> => {
     setBusy(true);
     setRefused([]);
@@ -49,7 +55,7 @@ export function ReadyCard({ conversation, version, running }: { conversation: st
       else if (error instanceof ApiError && error.refused.length > 0) setRefused(error.refused);
       else complain(error);
     } finally {
-      setLooks((count) => count + 1); // whatever came of it, what is drawn is what there is now
+      await load(); // whatever came of it, what is drawn is what there is now
       setBusy(false);
     }
   };
