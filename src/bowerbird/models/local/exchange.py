@@ -9,7 +9,7 @@ import json
 import zlib
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -55,6 +55,8 @@ from bowerbird.models.local.choices import (
     ACTING,
     CHANGE,
     COMMAND,
+    COMPUTATION,
+    CREATION,
     FINAL,
     KINDS,
     QUESTION,
@@ -122,11 +124,11 @@ class Exchange:
     async def warm(self) -> None:
         """Evaluate the system text and nothing else."""
         files = read_situation(self.request).files
-        self._read_only()
-        turns = chat(msgspec.structs.replace(self.request, messages=()), self._names(), files)
+        turns = chat(msgspec.structs.replace(self.request, messages=()), _reading(self.tools), files)
         # With a grammar: the engine prepares its vocabulary for them at the first, which takes a second.
         grammar = schema_grammar({"type": "boolean"})
-        async for _ in self._generate((*turns, ChatTurn("user", "…")), grammar, 1, _Pass()):
+        asked = (*turns, ChatTurn("user", "…"))
+        async for _ in self._generate(asked, grammar, 1, _Pass(), following=turns):
             pass
 
     # -------------------------------------------------- plain text
@@ -151,8 +153,8 @@ class Exchange:
             async for event in self._made(move):
                 yield event
             return
-        if kind and kind != CHANGE:
-            self._read_only()
+        if kind in (QUESTION, COMPUTATION):
+            self.tools = tuple(tool for tool in self.tools if tool.name in _reading(self.tools))
         grammar = next_steps(situation, self.tools, self.request.tool_choice, kind)
         turns = chat(self.request, self._names(), situation.files)
         while True:
@@ -206,33 +208,39 @@ class Exchange:
                 if "bash" in offered
                 else Say("I ran nothing: no shell is offered here.")
             )
-        elif kind == CHANGE:
+        elif kind in (CHANGE, CREATION):
             move = change_move(situation, offered)
         elif kind and situation.files and situation.last is None:
             move = lookup(situation.task)
         if isinstance(move, Judge):
-            mends = await self._agrees(
-                f"Task: {situation.task}\nIs this task about a test that fails, or about something that does not work?"
-            )
-            move = move.taken_back if mends else move.stands
+            move = move.taken_back if await self._mends(situation) else move.stands
         if isinstance(move, Command):
             return await self._command(situation, move)
         if isinstance(move, Pick):
-            move = await self._picked(situation, offered)
+            move = await self._picked(situation, kind == CREATION, offered)
         if isinstance(move, Create):
             return await self._created(situation, move)
-        return await self._rewritten(move) if isinstance(move, Rewrite) else _settled(move)
+        if isinstance(move, Rewrite):
+            # What failed before the change is no matter of most tasks; what the last try broke is.
+            shown = bool(move.failure) and (move.tried > 0 or await self._mends(situation))
+            return await self._rewritten(move if shown else replace(move, failure=""))
+        return _settled(move)
 
-    async def _picked(self, situation: Situation, offered: frozenset[str]) -> Move:
+    async def _mends(self, situation: Situation) -> bool:
+        """Return whether the model says that the task is to make failing tests pass."""
+        asked = "Is this task about a test that fails, or about something that does not work?"
+        return await self._agrees(f"Task: {situation.task}\n{asked}")
+
+    async def _picked(self, situation: Situation, is_new: bool, offered: frozenset[str]) -> Move:
         """Have the model say which file is changed, or which one is created."""
-        asked = (
-            f"{hits_of(situation)}\nTask: {situation.task}\n"
-            "Say which line is meant, then which file is changed; a new file is created only if the task says so."
+        which = (
+            "Say the path of the new file." if is_new else "Say which line is meant, then the file to change."
         )
-        step = await self._chosen_step(asked, file_steps(situation))
+        steps = file_steps(situation, is_new=is_new)
+        asked = f"{hits_of(situation)}\nTask: {situation.task}\n{which}"
+        step = await self._chosen_step(asked, steps) if steps is not None else None
         if step is None:
-            return Say("I changed nothing: I found no file to change.")
-        is_new = step["tool"] == "create_file"
+            return Say("I changed nothing: I found no file for it.")
         return picked_move(situation, str(step["path"]), is_new=is_new, offered=offered)
 
     async def _command(self, situation: Situation, wanted: Command) -> Call | Say:
@@ -252,7 +260,10 @@ class Exchange:
         """Return the one of `values` that the model chooses when it is told nothing but `asked`."""
         said, fields = _Pass(), {"choice": {"type": "string", "enum": list(values)}}
         grammar = schema_grammar({"type": "object", "properties": fields, "required": list(fields)})
-        async for _ in self._generate(asked, grammar, CHOICE_TOKENS, said, 0.0):
+        # A fresh engine makes ready what most requests go on with: the kept beginning of the steps.
+        files = read_situation(self.request).files
+        following = chat(msgspec.structs.replace(self.request, messages=()), _reading(self.tools), files)
+        async for _ in self._generate(asked, grammar, CHOICE_TOKENS, said, 0.0, following=following):
             pass
         try:
             return decode(said.text, dict[str, str])["choice"]
@@ -379,9 +390,10 @@ class Exchange:
         into: _Pass,
         temperature: float | None = None,
         seed: int = 0,
+        following: Sequence[ChatTurn] = (),
     ) -> AsyncGenerator[str, None]:
         heat = self.request.temperature or 0.0 if temperature is None else temperature
-        openings = openings_of(turns, self._names())
+        openings = openings_of(following or turns, _reading(self.tools) if following else self._names())
         # Attempts that compete must differ, one that is resumed must not: each session has its seed.
         own = zlib.crc32(self.request.session.encode()) >> 2
         beginnings = tuple(map(_as_messages, openings))
@@ -394,10 +406,6 @@ class Exchange:
                 else:
                     into.text += piece.text
                     yield piece.text
-
-    def _read_only(self) -> None:
-        """Offer no tool that acts, where some is left: an answer needs none, and their names would distract."""
-        self.tools = tuple(tool for tool in self.tools if tool.name not in ACTING) or self.tools
 
     def _names(self) -> list[str]:
         return [tool.name for tool in self.tools]
@@ -422,6 +430,12 @@ class Exchange:
 
 def _as_messages(turns: Sequence[ChatTurn]) -> tuple[dict[str, str], ...]:
     return tuple({"role": turn.role, "content": turn.text} for turn in turns)
+
+
+def _reading(tools: Sequence[ToolSpec]) -> list[str]:
+    """Return the tools that only look and compute, all where there are none: an answer needs no other."""
+    names = [tool.name for tool in tools]
+    return [name for name in names if name not in ACTING] or names
 
 
 def _only_said(situation: Situation) -> str:
