@@ -2,8 +2,8 @@
 
 Here: the order of such a turn (the lines that share words with the task, the file that the model chooses, its
 rewriting, the project's tests before and after), the sentences, made from the edit and from exit codes; pure.
-Not here: asking the model (`exchange.py`), the rewriting and its guards (`rewriting.py`), turns that ask for an
-answer (`choices.py`).
+Not here: asking the model (`exchange.py`), the rewriting and its guards (`rewriting.py`), turns that ask for
+an answer (`choices.py`).
 """
 
 import re
@@ -83,7 +83,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """The model says whether the task was to make the failing tests pass: `stands` if not, else `taken_back`."""
+    """The model says whether failing tests had to pass: `stands` if not, else `taken_back`."""
 
     stands: Say
     taken_back: Call
@@ -134,14 +134,14 @@ def picked_move(situation: Situation, path: str, *, is_new: bool, offered: froze
 
 
 def lookup(task: str) -> Call:
-    """Return the search for the lines that share words with a task: what the model is shown before it decides."""
+    """Return the search for lines that share words with a task: what the model is shown."""
     words = telling_words(" ".join(re.findall(r"[A-Za-z_]\w{2,}|\d+(?:\.\d+)?", task)))[:_MOST_WORDS]
     more = {"case_sensitive": False, "limit": SEARCH_LIMIT, "context": SEARCH_CONTEXT}
     return Call("search_files", {"pattern": "|".join(map(re.escape, words)) or ".", **more})
 
 
 def reading_of(path: str, situation: Situation) -> dict[str, Any]:
-    """Return the arguments of the call that reads a file, of a long one the part where something was found."""
+    """Return the arguments of a file's reading, of a long one the part where something was found."""
     lines = [line for at, line, _ in matches_of(situation) if at == path]
     first = max(1, lines[0] - READ_LINES // 2) if lines and lines[0] > READ_LINES // 2 else 1
     return {"path": path, "offset": first, "limit": READ_LINES}
@@ -169,7 +169,7 @@ def has_tests(files: Sequence[str]) -> bool:
 
 
 def tests_call(before: str) -> Call:
-    """Return the run of the tests; with what the run before the change said, which is out of sight when it counts."""
+    """Return the run of the tests, with what the run before the change said (it is out of sight by then)."""
     return Call("bash", {"command": f"{TESTS}{_BEFORE}{before}" if before else TESTS})
 
 
@@ -266,7 +266,7 @@ def _read(calls: Sequence[Done]) -> Done | None:
 
 
 def command_move(situation: Situation) -> Say | Command:
-    """Return what comes next in a turn that runs a command: the model names it, its exit code says how it ended."""
+    """Return what comes next for a command: the model names it, its exit code says how it ended."""
     ran = [done for done in situation.calls if done.call.name == "bash"]
     if not ran:
         return Command()

@@ -5,8 +5,8 @@ the grammar is written (`grammar.py`), the words of the prompt (`prompt.py`), ch
 
 The rules of a step, each measured to help a model of this size; none looks at the words of the request:
 
-1. A turn does not begin with an answer, nor does an answer follow a call that failed, nor one before a file was
-   looked at. What is sorted as a computation is answered once Python has computed something.
+1. A turn does not begin with an answer, nor does an answer follow a call that failed, nor one before a file
+   was looked at. What is sorted as a computation is answered once Python has computed something.
 2. The last step allowed is the answer.
 3. Paths are chosen from those that exist; a file already in sight is not read again.
 4. A call that was just made is not made again, a search not repeated within a turn.

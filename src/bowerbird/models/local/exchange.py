@@ -1,7 +1,7 @@
 """One request's way through the engine: constrained steps in, ordinary blocks out.
 
-Here: have the model say what a request is, which file, which step, each under a grammar; have long text written
-in a second pass; give it as text or call blocks. Not here: what may be chosen (`choices.py`), the order of a
+Here: have the model say what a request is, which file, which step, each under a grammar; have long text
+written in a second pass; give it as text or call blocks. Not here: what may be chosen (`choices.py`), the order of a
 change (`changing.py`), words (`prompt.py`), the engine itself.
 """
 
@@ -188,7 +188,7 @@ class Exchange:
             yield event
 
     async def _kind(self, situation: Situation) -> str:
-        """Return what the model sorts the task as; "" where the caller decides, or such tools are not offered."""
+        """Return what the model sorts the task as; "" where it is not asked."""
         task = situation.task
         if not task or self.request.tool_choice != "auto" or not NEEDS.issubset(self._names()):
             return ""
@@ -275,7 +275,7 @@ class Exchange:
         return await self._chosen((ChatTurn("user", asked),), ("yes", "no"), otherwise="no") == "yes"
 
     async def _chosen_step(self, asked: str, grammar: StepGrammar) -> dict[str, Any] | None:
-        """Return the form that the model chooses when it is told nothing but `asked`; None if it found no end."""
+        """Return the form that the model chooses, told nothing but `asked`; None if it found no end."""
         said = _Pass()
         async for _ in self._generate((ChatTurn("user", asked),), grammar.lark(), CHOICE_TOKENS, said, 0.0):
             pass
@@ -337,7 +337,7 @@ class Exchange:
         return Say(f"I wrote nothing. What I wrote for {wanted.path} cannot be right: {why}.")
 
     async def _fenced(self, turns: Sequence[ChatTurn], fence: str, most: int, seed: int) -> str | None:
-        """Return what the model writes in one fenced block, None if it did not end it; hotter after the first."""
+        """Return what the model writes in a fenced block, None if it did not end; hotter after the first."""
         own = self.request.temperature or 0.0
         written = _Pass()
         pieces = self._generate(

@@ -84,8 +84,8 @@ def question(wanted: Rewrite) -> str:
 def edit_of(wanted: Rewrite, new: Sequence[str]) -> dict[str, Any] | None:
     """Return the arguments of the `edit_file` call that makes the change; None when it cannot be told apart.
 
-    Only the changed lines are replaced, with as many beside them as make the place unique, before the change and
-    after it (it may have to be taken back): all else stays byte for byte.
+    Only the changed lines are replaced, with as many beside them as make the place unique, before the change
+    and after it (it may have to be taken back): all else stays byte for byte.
     """
     old_all = [*wanted.before, *wanted.lines, *wanted.after]
     new_all = [*wanted.before, *new, *wanted.after]
