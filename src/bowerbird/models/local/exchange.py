@@ -1,7 +1,8 @@
 """One request's way through the engine: constrained steps in, ordinary blocks out.
 
 Here: have the model say what a request is, which file, which step, each under a grammar; have long text
-written in a second pass; give it as text or call blocks. Not here: what may be chosen (`choices.py`), the order of a
+written in a second pass; give it as text or call blocks.
+Not here: what may be chosen (`choices.py`), the order of a
 change (`changing.py`), words (`prompt.py`), the engine itself.
 """
 
