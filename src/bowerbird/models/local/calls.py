@@ -29,7 +29,7 @@ _CODE_QUESTION = (
     "Write the Python code in one fenced block. Use the columns or lines that hold what the task asks for, "
     "and print the result."
 )
-FOLLOWED_BY = {"run_python_code": "code", "write_file": "content", "edit_file": "new"}
+FOLLOWED_BY = {"run_python_code": "code", "write_file": "content"}
 """Tools whose long text is written in a second pass, and the parameter it becomes."""
 
 
@@ -96,46 +96,25 @@ def step_of_call(call: ToolUseBlock) -> str:
         return as_step("read_file", path=given.get("path", ""))
     if call.name == "search_files":
         return as_step("search_files", pattern=words_of_search(str(given.get("pattern", ""))))
-    if call.name == "edit_file":
-        return as_step("edit_file", path=given.get("path", ""), old=_dedented(str(given.get("old", ""))))
     if call.name in ("list_files", "write_file", "bash", "run_python_code"):
         long = FOLLOWED_BY.get(call.name)
         return as_step(call.name, **{key: value for key, value in given.items() if key != long})
     return as_step(call.name, input=given)
 
 
-def follow_up(tool: str, path: str = "", old: str = "") -> FollowUp | None:
-    """Return the second pass of a step, or None when the step is complete.
-
-    Args:
-        tool: the tool chosen.
-        path: the file written or edited.
-        old: the file's own lines that are replaced.
-    """
+def follow_up(tool: str, path: str = "") -> FollowUp | None:
+    """Return the second pass of a step, or None when the step is complete; `path` is of the file written."""
     if tool == "run_python_code":
         return FollowUp(_CODE_QUESTION, "```python", 600)
     if tool == "write_file":
         fence = "````" if path.endswith((".md", ".markdown", ".rst")) else "```"
         return FollowUp(f"Write the whole content of {path} in one fenced block.", fence, 1_500)
-    if tool == "edit_file":
-        fence = "````" if "```" in old else "```"
-        return FollowUp(
-            f"These lines of {path} will be replaced:\n{fence}\n{old}\n{fence}\n"
-            "Write the new lines in one fenced block.",
-            fence,
-            300,
-        )
     return None
 
 
 def is_data(path: str) -> bool:
     """Whether `path` names a file to compute from rather than to read."""
     return path.lower().endswith(DATA_FILES)
-
-
-def indent_of(text: str) -> str:
-    """Return the white space `text` begins with."""
-    return text[: len(text) - len(text.lstrip(" \t"))]
 
 
 def _known_to(spec: ToolSpec, **values: object) -> dict[str, Any]:
@@ -145,7 +124,3 @@ def _known_to(spec: ToolSpec, **values: object) -> dict[str, Any]:
 
 def _singular(word: str) -> str:
     return word[:-1] if len(word) > 4 and word.endswith("s") and not word.endswith("ss") else word
-
-
-def _dedented(text: str) -> str:
-    return "\n".join(line.strip() for line in text.split("\n"))

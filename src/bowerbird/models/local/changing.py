@@ -1,74 +1,47 @@
-"""How a small model changes a file: found by search, chosen by the model, rewritten whole, checked.
+"""A turn that changes a file or runs a command: what comes next, and what is said of it.
 
-Here: what comes next in such a turn, what is rewritten, whether that may stand, what is said of it. Not
-here: asking the model (`exchange.py`), guards (`guards.py`), turns that ask for no change (`choices.py`).
-
-Measured (design of the embedded model, *Edits*): tools chosen step by step got 5 of 12 small edits right, a
-whole file rewritten in a fenced block 12 of 12. A file over `WHOLE_LINES` is rewritten around what was found.
+Here: the order of such a turn (the lines that share words with the task, the file that the model chooses, its
+rewriting, the project's tests before and after), the sentences, made from the edit and from exit codes; pure.
+Not here: asking the model (`exchange.py`), the rewriting and its guards (`rewriting.py`), turns that ask for
+an answer (`choices.py`).
 """
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal
 
-from bowerbird.models.local.calls import (
-    READ_LINES,
-    SEARCH_CONTEXT,
-    SEARCH_LIMIT,
-    is_data,
-    telling_words,
-)
-from bowerbird.models.local.grammar import Free, OneOf, Option, StepGrammar
-from bowerbird.models.local.renaming import renaming_step
+from bowerbird.models.local.calls import READ_LINES, SEARCH_CONTEXT, SEARCH_LIMIT, telling_words
 from bowerbird.models.local.results import tell
-from bowerbird.models.local.rewrite import Rewrite, around, best_line, blocks, edit_of, trimmed
-from bowerbird.models.local.settled.headings import page_of
-from bowerbird.models.local.settled.lines import defines
-from bowerbird.models.local.settled.rows import TABLES, adds_row
-from bowerbird.models.local.settled.settle import may_be_settled, settled_file, settled_lines
-from bowerbird.models.local.settled.styles import SHEETS, wanted_style
-from bowerbird.models.local.situation import Done, Situation, shown_part
-from bowerbird.models.local.sorting import CHANGE_WORDS
-from bowerbird.models.local.task_words import (
-    WORD,
-    changed_files,
-    forms_of,
-    is_prose,
-    named_files,
-    names_in,
-    new_path,
-    parts_of,
-    style_sheet,
-    words_of,
-)
+from bowerbird.models.local.rewriting import Rewrite, blocks, excerpt
+from bowerbird.models.local.situation import Done, Situation, matches_of, shown_part
 
 NEEDS = frozenset({"search_files", "read_file", "edit_file", "write_file"})
-WHOLE_LINES = 60
 TRIES = 3
-_MOST_WORDS = 8
-MOST_CALLS, MOST_CALLS_SUMMED = 10, 3
-"""Calls without a change after which none will come; the same once the turn was summed up."""
+"""Rewritings until one may stand; the first at the request's temperature, the others at 0.7."""
 
-MOST_SCOUTED, SCOUTED_LINES = 4, 600
+ROUNDS = 2
+"""Changes after which the tests may fail; each is taken back."""
 
-_SAID = 90
-_HITS = 12
-_CLEARLY, _WEAK, _TARGET = 2, 4, 6
-# "Add mango to the list of fruits": what is added to, and the lines where such a thing begins.
-_ADDED_TO = re.compile(
-    r"\b(?:add|append|put|insert)\b.*?\b(?:to|into)\b(?P<where>.+)", re.IGNORECASE | re.DOTALL
+# pytest where the project has it, else what Python brings; neither leaves anything beside the files.
+TESTS = (
+    "export PYTHONDONTWRITEBYTECODE=1; if python3 -c 'import pytest' 2>/dev/null; "
+    "then python3 -m pytest -q -p no:cacheprovider; else python3 -m unittest; fi"
 )
-_COLLECTION = re.compile(
-    r"(?:CREATE TABLE |(?:[a-z]+ )*)[\"']?(?P<name>[A-Za-z_][\w.-]*)[\"']?"
-    r"(?:[\w\s:<>\[\]]*?(?:=|:)\s*(?:[\[({].*)?$|(?<=[a-z]) \($)"
-)
-_SETTING = re.compile(r"[^()]{0,40}[\w\"']\s*(?:=|:=|:)\s*\D{0,30}\d")
+_BEFORE = "  # before: "
+_TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
+_RAN = re.compile(r"\bRan [1-9]\d* tests?\b|\b\d+ (?:passed|failed|errors?)\b")
+_FAILURES = re.compile(r"\b(?:failures|errors)=(\d+)|\b(\d+) (?:failed|errors?)\b")
+_SAID, _END_LINES, _END_CHARS, _FAILURE_LINES, _FAILURE_CHARS = 90, 3, 240, 16, 900
+_HINTS, _MOST_WORDS = 10, 10
+
+Outcome = Literal["pass", "fail", "none"]
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that needs no model."""
+    """A call that is made next."""
 
     tool: str
     input: dict[str, Any]
@@ -82,197 +55,252 @@ class Calls:
 
 
 @dataclass(frozen=True, slots=True)
-class Choose:
-    """A file that the model chooses to be read and changed; `asked` is all that it is told.
-
-    `likeliest` is read where it chooses none.
-    """
-
-    asked: str
-    paths: tuple[str, ...]
-    likeliest: str
-
-
-@dataclass(frozen=True, slots=True)
 class Say:
     """The answer."""
 
     text: str
 
 
-Move = Call | Calls | Choose | Say | Rewrite | StepGrammar
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """The model says which file is changed or created."""
 
 
-def next_move(situation: Situation, offered: frozenset[str]) -> Move | None:
-    """Return what comes next in a turn that asks for a change; None where the common way is better.
+@dataclass(frozen=True, slots=True)
+class Command:
+    """The model names the command; `said` is what an earlier one of the turn came to."""
 
-    Args:
-        situation: the facts of the request.
-        offered: names of the tools that may be called.
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """The model writes the file `path`; `tried` as in `Rewrite`."""
+
+    path: str
+    tried: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """The model says whether failing tests had to pass: `stands` if not, else `taken_back`."""
+
+    stands: Say
+    taken_back: Call
+
+
+Move = Call | Calls | Say | Pick | Rewrite | Create | Judge
+
+
+def change_move(situation: Situation, offered: frozenset[str]) -> Move:
+    """Return what comes next in a turn that changes a file.
 
     Example:
-        >>> next_move(Situation(task="Set the port to 90.", files=("a.py",)), NEEDS).tool
+        >>> change_move(Situation(task="Set the port to 90.", files=("a.py",)), NEEDS).tool
         'search_files'
     """
-    task = situation.task
-    if not offered >= NEEDS or not situation.wants_change or not situation.files:
-        return None
-    renaming = renaming_step(situation)
-    if renaming is not None:
-        return Say(renaming) if isinstance(renaming, str) else Call(*renaming)
-    done = [d for d in situation.calls if d.call.name in ("edit_file", "write_file")]
-    if done:
-        return Say(said_of(done[-1]))
-    most = MOST_CALLS_SUMMED if situation.summed else MOST_CALLS
-    if len(situation.calls) >= most and not situation.acted:
-        return Say("I changed nothing: I did not find what is to be changed.")
-    new = new_path(task, situation.files)
-    if new is not None:
-        field = OneOf((new,)) if new else Free(80, situation.files, "A-Za-z0-9_./-")
-        return StepGrammar((Option("write_file", (("path", field),)),), bool(situation.calls))
-    last = situation.last
+    last, changes = situation.last, _changes(situation.calls)
     if last is None:
-        named = named_files(task, situation.files)
-        path = named[0] if len(named) == 1 else page_of(task, situation.files)
-        return Call("read_file", {"path": path, "offset": 1}) if path else _search(task)
-    if last.failed:
-        return None
-    if last.call.name == "read_file":
-        return _after_reading(situation, last)
-    return _after_search(situation) if last.call.name == "search_files" else None
+        return lookup(situation.task)
+    if last in changes and last.failed:
+        return Say(f"I changed nothing: {last.path} could not be changed: {_first_line(last)}.")
+    if last in changes:
+        before = _baseline(situation.calls)
+        return tests_call(before) if before and _checked(situation, last.path, offered) else Say(_told(last))
+    if _is_test_run(last) and changes and not _is_back(situation.calls, changes[-1]):
+        return _judged(changes[-1], last)
+    if changes:  # the last of them was taken back
+        if len(changes) >= ROUNDS or last.failed:
+            return Say(_nothing(situation, len(changes)))
+        if last.call.name != "read_file" and changes[-1].call.name == "edit_file":
+            return Call("read_file", reading_of(changes[-1].path, situation))
+        if changes[-1].call.name == "write_file":
+            return Create(changes[-1].path, len(changes))
+    read = _read(situation.calls)
+    if read is None:
+        return Pick()
+    if read.failed or read.forgotten:
+        return Say(f"I changed nothing: I could not read {read.path}.")
+    return _rewriting(situation, read, len(changes))
 
 
-def _scouts(situation: Situation) -> list[Call]:
-    """Return the reading of the files that a search found the most in, where one may settle the task."""
-    if not may_be_settled(situation.task):
-        return []
-    files = changed_files(situation.task, situation.files)
-    endings = SHEETS if wanted_style(situation.task) else TABLES if adds_row(situation.task) else ()
-    sheets = [path for path in files if path.lower().endswith(endings)] if endings else []
-    found = [path for _, (path, _, _) in _found(situation) if path in files]
-    paths = dict.fromkeys((*sheets[: MOST_SCOUTED - 1], *found))
-    return [
-        Call("read_file", {"path": path, "offset": 1, "limit": SCOUTED_LINES})
-        for path in list(paths)[:MOST_SCOUTED]
-    ]
+def picked_move(situation: Situation, path: str, *, is_new: bool, offered: frozenset[str]) -> Move:
+    """Return what comes next once the model chose a file; before code changes, the tests run once."""
+    checked = _checked(situation, path, offered) and not _baseline(situation.calls)
+    if is_new:
+        return tests_call("") if checked else Create(path)
+    read = Call("read_file", reading_of(path, situation))
+    return Calls((read, tests_call(""))) if checked else read
 
 
-def _after_search(situation: Situation) -> Call | Calls | Choose:
-    """Return what is read: the likeliest files at once, or the one that is meant if those settled nothing."""
-    scouts = _scouts(situation) if len(_searches(situation)) == 1 else []
-    if not scouts:
-        return _file_to_read(situation)
-    return Calls(tuple(scouts)) if len(scouts) > 1 else scouts[0]
-
-
-def _after_reading(situation: Situation, last: Done) -> Call | Rewrite | None:
-    """Return the edit or rewriting of a file; the search again where the likeliest files settled nothing."""
-    searches = _searches(situation)
-    if len(searches) != 1 or not may_be_settled(situation.task):
-        return None if last.forgotten else _rewrite(situation, last)
-    reads = [done for done in situation.calls if done.call.name == "read_file" and not done.failed]
-    parts = {done.path: shown_part(done) for done in reads if not done.forgotten}
-    whole = {path: part.lines for path, part in parts.items() if part.next_offset is None}
-    meant = settled_file(situation.task, whole)
-    if meant is not None:
-        return _rewrite(situation, next(done for done in reads if done.path == meant))
-    return Call("search_files", searches[0].call.input)  # what it found is no longer in sight
-
-
-def _searches(situation: Situation) -> list[Done]:
-    return [done for done in situation.calls if done.call.name == "search_files"]
-
-
-def _file_to_read(situation: Situation) -> Call | Choose:
-    """Return the reading of the file that is clearly meant, else the question which file it is."""
-    files = changed_files(situation.task, situation.files)
-    picked = _clearly_best(situation, files)
-    if picked is not None:
-        return Call("read_file", reading_of(picked, situation))
-    return _which(situation, files)
-
-
-def _clearly_best(situation: Situation, files: Sequence[str]) -> str | None:
-    """Return the file with a line that holds clearly more of the task than any line of another file."""
-    best: dict[str, int] = {}
-    for score, (path, _, _) in _found(situation):
-        if path in files:
-            best.setdefault(path, score)
-    first, second = [*best, "", ""][:2]
-    sheet = style_sheet(situation.task, files)
-    if sheet is not None and best.get(first, 0) < _WEAK:
-        return sheet
-    clear = len(best) == 1 or (best and best[first] >= best[second] + _CLEARLY)
-    return first if clear else None
-
-
-def other_file(situation: Situation, tried: str) -> Choose | None:
-    """Return which file is asked for once a rewriting of `tried` failed; None where that is settled."""
-    rest = tuple(path for path in situation.files if path != tried)
-    at = max((n for n, done in enumerate(situation.calls) if done.call.name == "search_files"), default=-1)
-    first = sum(done.call.name == "read_file" for done in situation.calls[at + 1 :]) == 1
-    return _which(situation, rest) if first and rest and matches_of(situation) else None
-
-
-def _which(situation: Situation, files: tuple[str, ...]) -> Choose:
-    found = [row for _, row in _found(situation) if row[0] in files]
-    lines = [f"{path}:{line}: {text}" for path, line, text in found[:_HITS]]
-    asked = f"Task: {situation.task}\nWhich line is meant, and which file is to be changed?"
-    text = "\n".join(("Files:", *files, "Lines:", *lines, asked))
-    return Choose(text, files, found[0][0] if found else files[0])
-
-
-def _found(situation: Situation) -> list[tuple[int, tuple[str, int, str]]]:
-    """Return path, number and text of the lines that the search found, most of the task's words first."""
-    words = [re.compile(forms_of(word)) for word in words_of(situation.task)]
-    made = re.findall(r"\bmake ([a-z][\w-]*)", situation.task)
-    numbers = re.search(r"\d", situation.task) is not None
-    added = _ADDED_TO.search(situation.task)
-    target = [re.compile(forms_of(word)) for word in words_of(added["where"])] if added else []
-    names = names_in(situation.task)
-    rows = [
-        (path_of(row), row["line"], str(row.get("text", "")).strip()[:_SAID]) for row in matches_of(situation)
-    ]
-
-    def score(row: tuple[str, int, str]) -> int:
-        path, text = parts_of(row[0]), parts_of(row[2])
-        held = sum(2 * bool(word.search(text)) + bool(word.search(path)) for word in words)
-        if path.endswith("makefile") and text.partition(":")[0] in made:
-            held += _TARGET
-        sets = numbers and _SETTING.match(text) is not None
-        begun = _COLLECTION.match(row[2])
-        if begun and any(word.search(parts_of(begun["name"].replace("_", " "))) for word in target):
-            held += _TARGET
-        if not row[2].endswith(";") and any(defines(row[2], name) for name in names):
-            held += _TARGET
-        return held + 2 * sets - 2 * (is_data(path) or is_prose(path))
-
-    return sorted(((score(row), row) for row in rows), key=lambda pair: pair[0], reverse=True)
+def lookup(task: str) -> Call:
+    """Return the search for lines that share words with a task: what the model is shown."""
+    words = telling_words(" ".join(re.findall(r"[A-Za-z_]\w{2,}|\d+(?:\.\d+)?", task)))[:_MOST_WORDS]
+    more = {"case_sensitive": False, "limit": SEARCH_LIMIT, "context": SEARCH_CONTEXT}
+    return Call("search_files", {"pattern": "|".join(map(re.escape, words)) or ".", **more})
 
 
 def reading_of(path: str, situation: Situation) -> dict[str, Any]:
-    """Return the arguments of the call that reads the part of a file where the search found the most."""
-    lines = [int(match["line"]) for match in matches_of(situation) if path_of(match) == path]
+    """Return the arguments of a file's reading, of a long one the part where something was found."""
+    lines = [line for at, line, _ in matches_of(situation) if at == path]
     first = max(1, lines[0] - READ_LINES // 2) if lines and lines[0] > READ_LINES // 2 else 1
     return {"path": path, "offset": first, "limit": READ_LINES}
 
 
-def said_of(done: Done) -> str:
+def _rewriting(situation: Situation, read: Done, tried: int) -> Move:
+    lines = shown_part(read).lines
+    if not any(line.strip() for line in lines):
+        return Create(read.path, tried)
+    found = [f"{path}:{line}: {text}" for path, line, text in matches_of(situation) if path != read.path]
+    run = next((done for done in reversed(situation.calls) if _is_test_run(done)), None)
+    failure = failure_of(run) if run is not None and outcome(run) == "fail" else ""
+    wanted = excerpt(situation.task, read.path, lines, found[:_HINTS], failure, tried)
+    if any(line.startswith("````") for line in wanted.lines):  # it would close the block
+        return Say(f"I changed nothing: the lines of {read.path} cannot be written in a fenced block.")
+    return wanted
+
+
+# ---------------------------------------------------------------- the project's tests
+
+
+def has_tests(files: Sequence[str]) -> bool:
+    """Whether there are tests that `TESTS` may run."""
+    return any(_TEST_FILE.search(path) for path in files)
+
+
+def tests_call(before: str) -> Call:
+    """Return the run of the tests, with what the run before the change said (it is out of sight by then)."""
+    return Call("bash", {"command": f"{TESTS}{_BEFORE}{before}" if before else TESTS})
+
+
+def _checked(situation: Situation, path: str, offered: frozenset[str]) -> bool:
+    return path.endswith(".py") and "bash" in offered and has_tests(situation.files)
+
+
+def _is_test_run(done: Done) -> bool:
+    return done.call.name == "bash" and str(done.call.input.get("command", "")).startswith(TESTS)
+
+
+def outcome(done: Done) -> Outcome:
+    """Return how the tests came out by exit code and count: `none` where no test ran."""
+    code, text = done.data.get("exit_code"), _output(done)
+    if done.data.get("timed_out"):
+        return "fail"
+    if done.failed or code is None or not _RAN.search(text):
+        return "none"
+    return "pass" if code == 0 else "fail"
+
+
+def _baseline(calls: Sequence[Done]) -> str:
+    """Return how the tests came out before the change, and how many failed; "" where they did not run."""
+    for done in reversed(calls):
+        if _is_test_run(done):
+            _, _, told = str(done.call.input["command"]).partition(_BEFORE)
+            return told or f"{outcome(done)} {_failures(done)}"
+    return ""
+
+
+def _failures(done: Done) -> int:
+    return sum(int(one or other) for one, other in _FAILURES.findall(_output(done)))
+
+
+def failure_of(done: Done) -> str:
+    """Return the end of what failing tests said."""
+    lines = [line for line in _output(done).split("\n") if line.strip()]
+    return "\n".join(lines[-_FAILURE_LINES:])[-_FAILURE_CHARS:]
+
+
+def _judged(change: Done, run: Done) -> Move:
+    """Return what is said of a change that the tests let stand, else what takes it back."""
+    told = str(run.call.input["command"]).partition(_BEFORE)[2].split() or ["none", "0"]
+    before, now, said = told[0], outcome(run), _told(change)
+    if run.failed:
+        return Say(f"{said} I did not run the project's tests: {_first_line(run)}")
+    if now == "pass":
+        return Say(f"{said} The project's tests pass: {_end(run)}")
+    if now == "none" and before == "none":
+        return Say(f"{said} The project's tests did not run: {_end(run)}")
+    back = _taking_back(change)
+    if now == before == "fail" and not run.data.get("timed_out") and _failures(run) <= int(told[1]):
+        return Judge(Say(f"{said} The project's tests failed before, and still fail: {_end(run)}"), back)
+    return back
+
+
+def _taking_back(change: Done) -> Call:
+    given = change.call.input
+    if change.call.name == "write_file":
+        return Call("bash", {"command": f"rm -f -- {shlex.quote(change.path)}"})
+    return Call("edit_file", {"path": change.path, "old": given["new"], "new": given["old"]})
+
+
+def _changes(calls: Sequence[Done]) -> list[Done]:
+    """Return the changes of a turn, without what took one back."""
+    found: list[Done] = []
+    for done in calls:
+        if done.call.name in ("edit_file", "write_file"):
+            back = found and _taking_back(found[-1]).input == done.call.input
+            found += [] if back else [done]
+    return found
+
+
+def _is_back(calls: Sequence[Done], change: Done) -> bool:
+    return any(d.call.input == _taking_back(change).input for d in calls[calls.index(change) + 1 :])
+
+
+def _nothing(situation: Situation, tries: int) -> str:
+    back = situation.last
+    if back is not None and back.failed:
+        path = _changes(situation.calls)[-1].path
+        return (
+            f"My change of {path} failed the project's tests, and I could not take it back: look at the diff."
+        )
+    run = next(done for done in reversed(situation.calls) if _is_test_run(done))
+    return f"I changed nothing: after each of {tries} tries the project's tests failed: {_end(run)}"
+
+
+def _read(calls: Sequence[Done]) -> Done | None:
+    return next((done for done in reversed(calls) if done.call.name == "read_file"), None)
+
+
+# ---------------------------------------------------------------- commands
+
+
+def command_move(situation: Situation) -> Say | Command:
+    """Return what comes next for a command: the model names it, its exit code says how it ended."""
+    ran = [done for done in situation.calls if done.call.name == "bash"]
+    if not ran:
+        return Command()
+    last = ran[-1]
+    named = "the project's tests" if _is_test_run(last) else f"`{last.call.input.get('command', '')}`"
+    code = last.data.get("exit_code")
+    if last.failed:
+        return Say(f"I did not run {named}: {_first_line(last)}")
+    if code is None:
+        return Say(f"I started {named}, but saw no exit code: {_end(last)}")
+    if code in (126, 127) and len(ran) < ROUNDS:
+        return Command(f"{named} ended with exit code {code}: {_end(last)}")
+    said = f"I ran {named}: exit code {code}"
+    if _is_test_run(last):
+        said += {"pass": ", they pass", "fail": ", they do not pass", "none": ", no test ran"}[outcome(last)]
+    return Say(f"{said}. {_end(last)}")
+
+
+# ---------------------------------------------------------------- sentences
+
+
+def _told(done: Done) -> str:
     """Return what is said of a change: made from what was written, so it claims nothing else."""
     path, given = done.path, done.call.input
-    if done.failed:
-        said = done.text.strip().partition("\n")[0] or "the tool failed"
-        return f"I could not change {path}: {said}"
     if done.call.name == "write_file":
         count = len(str(given.get("content", "")).splitlines())
         return f"I wrote {path}, {count} line{'' if count == 1 else 's'}."
     old, new = str(given.get("old", "")).split("\n"), str(given.get("new", "")).split("\n")
-    said = [_told(old[a:b], new[c:d]) for a, b, c, d in blocks(old, new)]
+    said = [_difference(old[a:b], new[c:d]) for a, b, c, d in blocks(old, new)]
     rest = f", and changed {len(said) - 3} more places" if len(said) > 3 else ""
     return f"In {path} I {'; '.join(said[:3])}{rest}."
 
 
-def _told(old: Sequence[str], new: Sequence[str]) -> str:
+def _difference(old: Sequence[str], new: Sequence[str]) -> str:
     gone, come = _short(old), _short(new)
     if not gone:
         return f"added {come}"
@@ -288,45 +316,25 @@ def _short(lines: Sequence[str]) -> str:
     return f"`{first}`" + (f" and {more} more line{'' if more == 1 else 's'}" if more else "")
 
 
-def _search(task: str) -> Call:
-    words = [word for word in telling_words(" ".join(WORD.findall(task))) if word.lower() not in CHANGE_WORDS]
-    more = {"case_sensitive": False, "limit": SEARCH_LIMIT, "context": SEARCH_CONTEXT}
-    return Call("search_files", {"pattern": any_of(words) or ".", **more})
+def _first_line(done: Done) -> str:
+    return done.text.strip().partition("\n")[0] or "the tool failed"
 
 
-def any_of(words: Sequence[str]) -> str:
-    """Return the pattern of the first few words of a task, plural or not; empty for none."""
-    return "|".join(re.sub(r"(?<=\w{4})y$", "(?:y|i)", re.escape(word)) for word in words[:_MOST_WORDS])
+def _output(done: Done) -> str:
+    return str(done.data.get("output") or done.text)
 
 
-def matches_of(situation: Situation) -> list[dict[str, Any]]:
-    """Return what the newest search of the turn found: `path`, `line`, `text` of each."""
-    found = [d.data.get("matches") for d in situation.calls if d.call.name == "search_files" and not d.failed]
-    rows = cast("list[dict[str, Any]]", found[-1] if found and isinstance(found[-1], list) else [])
-    return [row for row in rows if isinstance(row.get("line"), int)]
+def _end(done: Done) -> str:
+    """Return the last lines that a command wrote; that it was killed, where it was."""
+    lines = [" ".join(line.split()) for line in _output(done).split("\n") if line.strip()]
+    killed = ["(it did not end in time and was killed)"] if done.data.get("timed_out") else []
+    return " / ".join((lines[-_END_LINES:] or ["(no output)"]) + killed)[-_END_CHARS:]
 
 
-def path_of(match: dict[str, Any]) -> str:
-    """Return the path of what a search found, as the model is told it."""
-    return str(match.get("path", "")).lstrip("/")
-
-
-def _rewrite(situation: Situation, read: Done) -> Call | Rewrite | None:
-    part = shown_part(read)
-    lines = part.lines
-    if part.next_offset is None and read.call.input.get("offset", 1) == 1:
-        known = Rewrite(situation.task, read.path, (), lines, ())
-        new = settled_lines(situation.task, read.path, lines)
-        edit = edit_of(known, new) if new is not None else None
-        if edit is not None:
-            return Call("edit_file", edit)
+def hits_of(situation: Situation) -> str:
+    """Return the files and the lines that the look-up found, as the model is told them before it chooses."""
     searches = [d for d in situation.calls if d.call.name == "search_files" and not d.failed]
-    told = tell(searches[-1]).split("\n") if searches else []
-    hints = tuple(line for line in told if not line.startswith(f"{read.path}:"))[:10]
-    begin, end = 0, len(lines)
-    if end > WHOLE_LINES:
-        begin, end = around(lines, best_line(lines, situation.task))
-    begin, end = trimmed(lines, begin, end)
-    if begin == end or any(line.startswith("`") for line in lines[begin:end]):
-        return None  # nothing to rewrite, or fences that would close the block
-    return Rewrite(situation.task, read.path, lines[:begin], lines[begin:end], lines[end:], hints)
+    lines = tell(searches[-1]) if searches else ""
+    return "\n".join(
+        ("Files:", *situation.files, *(("Lines that share words with the task:", lines) if lines else ()))
+    )

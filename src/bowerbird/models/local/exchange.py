@@ -1,7 +1,9 @@
-"""One request's way through the engine: constrained steps in, ordinary blocks out (MO-38).
+"""One request's way through the engine: constrained steps in, ordinary blocks out.
 
-Here: choose a step under a grammar, write long text in a second pass, give both as text or call
-blocks. Not here: what may be chosen (`choices.py`), words (`prompt.py`), the engine itself.
+Here: have the model say what a request is, which file, which step, each under a grammar; have long text
+written in a second pass; give it as text or call blocks.
+Not here: what may be chosen (`choices.py`), the order of a
+change (`changing.py`), words (`prompt.py`), the engine itself.
 """
 
 import json
@@ -30,38 +32,58 @@ from bowerbird.core.requests import (
     ToolSpec,
 )
 from bowerbird.core.usage import Usage
-from bowerbird.models.local.calls import FOLLOWED_BY, FollowUp, call_input, follow_up, indent_of
-from bowerbird.models.local.changing import TRIES, Call, Calls, Choose, Say, next_move, other_file, reading_of
-from bowerbird.models.local.choices import FINAL, editable, next_steps
-from bowerbird.models.local.commands import command_move
-from bowerbird.models.local.engine import Engine
-from bowerbird.models.local.faults.checking import checking_move, without_test_runs
-from bowerbird.models.local.faults.mending import NOTE_CHARS, mend_question, mended_lines, mended_part
-from bowerbird.models.local.generation import Counts, Generation
-from bowerbird.models.local.grammar import (
-    SEEN,
-    StepGrammar,
-    as_step,
-    fence_grammar,
-    noted_fence_grammar,
-    read_fence,
-    schema_grammar,
+from bowerbird.models.local.calls import FOLLOWED_BY, FollowUp, call_input, follow_up
+from bowerbird.models.local.changing import (
+    NEEDS,
+    TRIES,
+    Call,
+    Calls,
+    Command,
+    Create,
+    Judge,
+    Move,
+    Pick,
+    Say,
+    change_move,
+    command_move,
+    has_tests,
+    hits_of,
+    lookup,
+    picked_move,
+    tests_call,
 )
-from bowerbird.models.local.guards import doubt, fault, repaired
-from bowerbird.models.local.looking import first_look
-from bowerbird.models.local.prompt import ChatTurn, asking, chat, mending, openings_of, rewriting
-from bowerbird.models.local.rewrite import Rewrite, edit_of, narrowed, question
-from bowerbird.models.local.settled.cases import ASKED, BEGIN, MOST_TOKENS, OPENING, Case
+from bowerbird.models.local.choices import (
+    ACTING,
+    CHANGE,
+    COMMAND,
+    COMPUTATION,
+    CREATION,
+    FINAL,
+    KINDS,
+    QUESTION,
+    command_steps,
+    file_steps,
+    next_steps,
+)
+from bowerbird.models.local.engine import Engine
+from bowerbird.models.local.generation import Counts, Generation
+from bowerbird.models.local.grammar import StepGrammar, fence_grammar, read_fence, schema_grammar
+from bowerbird.models.local.prompt import ChatTurn, asking, chat, openings_of, rewriting, sorting
+from bowerbird.models.local.rewriting import LOST, Rewrite, edit_of, fault, parse_fault, question
 from bowerbird.models.local.situation import Situation, read_situation
-from bowerbird.models.local.sorting import KINDS, sorted_by_words, sorting_question
 from bowerbird.models.local.step_text import StepText
 
 CHOICE_TOKENS = 300
-_SEEN_CHARS = 100
 MOST_SORTED = 100
-UNMADE = "\n\nNo file was changed."
+HEAT = 0.7
+"""Temperature of every try but the first."""
+
 STEP_TOKENS = 1_600
 """More than any step the grammar allows; reached only by a model that writes one byte a token."""
+
+ONLY_SAID = "(No file was changed and no command was run for this answer.)"
+COMPUTED = "(Computed with Python; no command was run for this answer.)"
+"""One of them ends what the model says by itself: whatever it claims to have done, this is what it did."""
 
 
 @dataclass(slots=True)
@@ -86,14 +108,14 @@ class Exchange:
         info: who answers.
         request: what is asked.
         tools: those a step may call; empty for plain text.
-        sorted: which tasks ask for a change, as far as the model had to say; it is filled here.
+        sorted: what the tasks of other requests were sorted as; it is filled here.
     """
 
     engine: Engine
     info: ModelInfo
     request: ModelRequest
     tools: tuple[ToolSpec, ...]
-    sorted: dict[str, bool] = field(default_factory=dict[str, bool])
+    sorted: dict[str, str] = field(default_factory=dict[str, str])
     _counts: list[Counts] = field(default_factory=list[Counts])
 
     def events(self) -> AsyncGenerator[ModelEvent, None]:
@@ -103,10 +125,11 @@ class Exchange:
     async def warm(self) -> None:
         """Evaluate the system text and nothing else."""
         files = read_situation(self.request).files
-        turns = chat(msgspec.structs.replace(self.request, messages=()), self._names(), files)
+        turns = chat(msgspec.structs.replace(self.request, messages=()), _reading(self.tools), files)
         # With a grammar: the engine prepares its vocabulary for them at the first, which takes a second.
         grammar = schema_grammar({"type": "boolean"})
-        async for _ in self._generate((*turns, ChatTurn("user", "…")), grammar, 1, _Pass()):
+        asked = (*turns, ChatTurn("user", "…"))
+        async for _ in self._generate(asked, grammar, 1, _Pass(), following=turns):
             pass
 
     # -------------------------------------------------- plain text
@@ -124,17 +147,16 @@ class Exchange:
     # -------------------------------------------------- a step
 
     async def _step(self) -> AsyncGenerator[ModelEvent, None]:
-        situation = await self._situation()
-        move = None
-        if self.request.tool_choice == "auto":
-            checking = checking_move(situation, frozenset(self._names()))
-            situation = situation if checking else without_test_runs(situation)
-            move = await self._move(situation, checking)
-        if isinstance(move, Call | Calls | Say):
+        situation = read_situation(self.request)
+        kind = await self._kind(situation)
+        move = await self._move(situation, kind)
+        if move is not None:
             async for event in self._made(move):
                 yield event
             return
-        grammar = move or next_steps(situation, self.tools, self.request.tool_choice)
+        if kind in (QUESTION, COMPUTATION):
+            self.tools = tuple(tool for tool in self.tools if tool.name in _reading(self.tools))
+        grammar = next_steps(situation, self.tools, self.request.tool_choice, kind)
         turns = chat(self.request, self._names(), situation.files)
         while True:
             chosen, said = _Pass(), StepText(FINAL, noted=grammar.noted)
@@ -148,11 +170,11 @@ class Exchange:
                         yield TextDelta(told)
             noted = (ThinkingBlock(said.note, origin=self.info.name),) if said.note else ()
             if said.answer is not None:
+                only_said = _only_said(situation)
+                if only_said:
+                    yield TextDelta(only_said)
                 stop = "max_tokens" if chosen.cut else "end_turn"
-                unmade = UNMADE if situation.wants_change and not situation.acted else ""
-                if unmade:  # whatever it said it did
-                    yield TextDelta(unmade)
-                yield self._end((*noted, TextBlock(said.answer + unmade)), stop)
+                yield self._end((*noted, TextBlock(said.answer + only_said)), stop)
                 return
             step = grammar.read(chosen.text)
             if step is None:
@@ -166,79 +188,99 @@ class Exchange:
         async for event in self._called(call, noted=noted):
             yield event
 
-    async def _move(
-        self, situation: Situation, checking: Call | Say | Rewrite | None
-    ) -> Call | Calls | Say | StepGrammar | None:
-        """Return what comes next where that is settled; None where the model chooses any step."""
-        names = frozenset(self._names())
-        move = (
-            checking
-            or command_move(situation, names)
-            or next_move(situation, names)
-            or first_look(situation, names)
-        )
-        if isinstance(move, Rewrite):
-            made = await self._rewritten(move)
-            move = (isinstance(made, Say) and other_file(situation, move.path)) or made
-        if isinstance(move, Choose):
-            path = await self._chosen(
-                move.asked, move.paths, rewriting(""), otherwise=move.likeliest, noted=True
-            )
-            return Call("read_file", reading_of(path, situation))
-        return await self._case(move, situation) if isinstance(move, Case) else move
-
-    async def _case(self, case: Case, situation: Situation) -> Call | None:
-        """Return the run of the call that the model writes; None where it writes none."""
-        turns = chat(self.request, self._names(), situation.files)
-        asked = asking(turns, as_step("run_python_code"), FollowUp(ASKED, OPENING, MOST_TOKENS))
-        written = _Pass()
-        async for _ in self._generate(asked, fence_grammar(OPENING, BEGIN), MOST_TOKENS, written):
-            pass
-        body = read_fence(written.text, OPENING)
-        return Call("run_python_code", {"code": case.code(body)}) if body is not None else None
-
-    async def _situation(self) -> Situation:
-        """Return the facts of the request; the model says what a task asks for that words leave open."""
-        situation = read_situation(self.request)
+    async def _kind(self, situation: Situation) -> str:
+        """Return what the model sorts the task as; "" where it is not asked."""
         task = situation.task
-        if not task or sorted_by_words(task) is not None or self.request.tool_choice != "auto":
-            return situation
+        if not task or self.request.tool_choice != "auto" or not NEEDS.issubset(self._names()):
+            return ""
         if task not in self.sorted:
-            following = chat(self.request, self._names(), situation.files)
-            self.sorted[task] = (
-                await self._chosen(sorting_question(task), KINDS, following, otherwise=KINDS[1]) == KINDS[0]
-            )
+            self.sorted[task] = await self._chosen(sorting(task), KINDS, otherwise=QUESTION)
             if len(self.sorted) > MOST_SORTED:
                 self.sorted.pop(next(iter(self.sorted)))
-        return replace(situation, sorted=self.sorted[task])
+        return self.sorted[task]
 
-    async def _chosen(
-        self,
-        asked: str,
-        values: Sequence[str],
-        following: Sequence[ChatTurn],
-        *,
-        otherwise: str,
-        noted: bool = False,
-    ) -> str:
-        """Return the one of `values` that the model chooses when it is told nothing but `asked`.
+    async def _move(self, situation: Situation, kind: str) -> Call | Calls | Say | None:
+        """Return what comes next where that is settled; None where the model chooses any step."""
+        offered = frozenset(self._names())
+        move: Move | Command | None = None
+        if kind == COMMAND:
+            move = (
+                command_move(situation)
+                if "bash" in offered
+                else Say("I ran nothing: no shell is offered here.")
+            )
+        elif kind in (CHANGE, CREATION):
+            move = change_move(situation, offered)
+        elif kind and situation.files and situation.last is None:
+            move = lookup(situation.task)
+        if isinstance(move, Judge):
+            move = move.taken_back if await self._mends(situation) else move.stands
+        if isinstance(move, Command):
+            return await self._command(situation, move)
+        if isinstance(move, Pick):
+            move = await self._picked(situation, kind == CREATION, offered)
+        if isinstance(move, Create):
+            return await self._created(situation, move)
+        if isinstance(move, Rewrite):
+            # What failed before the change is no matter of most tasks; what the last try broke is.
+            shown = bool(move.failure) and (move.tried > 0 or await self._mends(situation))
+            return await self._rewritten(move if shown else replace(move, failure=""))
+        return _settled(move)
 
-        Args:
-            following: what it is most likely asked next, which a fresh engine makes ready.
-            otherwise: what is taken where it says none of them.
-            noted: it says first what it saw: deciding after that, a small model decides better.
-        """
-        said, chosen = _Pass(), {"type": "string", "enum": list(values)}
-        note = {SEEN: {"type": "string", "maxLength": _SEEN_CHARS}} if noted else {}
-        fields = {**note, "choice": chosen}
+    async def _mends(self, situation: Situation) -> bool:
+        """Return whether the model says that the task is to make failing tests pass."""
+        asked = "Is this task about a test that fails, or about something that does not work?"
+        return await self._agrees(f"Task: {situation.task}\n{asked}")
+
+    async def _picked(self, situation: Situation, is_new: bool, offered: frozenset[str]) -> Move:
+        """Have the model say which file is changed, or which one is created."""
+        which = (
+            "Say the path of the new file." if is_new else "Say which line is meant, then the file to change."
+        )
+        steps = file_steps(situation, is_new=is_new)
+        asked = f"{hits_of(situation)}\nTask: {situation.task}\n{which}"
+        step = await self._chosen_step(asked, steps) if steps is not None else None
+        if step is None:
+            return Say("I changed nothing: I found no file for it.")
+        return picked_move(situation, str(step["path"]), is_new=is_new, offered=offered)
+
+    async def _command(self, situation: Situation, wanted: Command) -> Call | Say:
+        """Have the model name the command that the task asks for."""
+        files = "\n".join(("Files:", *situation.files))
+        before = f"\n{wanted.said}\nUse another command." if wanted.said else ""
+        asked = (
+            f"{files}\nTask: {situation.task}{before}\n"
+            "Say which command is run in the project's directory for it, nothing else."
+        )
+        step = await self._chosen_step(asked, command_steps(tests=has_tests(situation.files) and not before))
+        if step is None:
+            return Say("I ran nothing: I found no command for it.")
+        return tests_call("") if step["tool"] == "run_tests" else Call("bash", {"command": step["command"]})
+
+    async def _chosen(self, asked: Sequence[ChatTurn], values: Sequence[str], *, otherwise: str) -> str:
+        """Return the one of `values` that the model chooses when it is told nothing but `asked`."""
+        said, fields = _Pass(), {"choice": {"type": "string", "enum": list(values)}}
         grammar = schema_grammar({"type": "object", "properties": fields, "required": list(fields)})
-        turns = (ChatTurn("user", asked),)
-        async for _ in self._generate(turns, grammar, CHOICE_TOKENS, said, 0.0, following=following):
+        # A fresh engine makes ready what most requests go on with: the kept beginning of the steps.
+        files = read_situation(self.request).files
+        following = chat(msgspec.structs.replace(self.request, messages=()), _reading(self.tools), files)
+        async for _ in self._generate(asked, grammar, CHOICE_TOKENS, said, 0.0, following=following):
             pass
         try:
-            return str(decode(said.text, dict[str, str])["choice"])
-        except (msgspec.MsgspecError, KeyError):  # its note has no end, or the grammar was not kept to
+            return decode(said.text, dict[str, str])["choice"]
+        except (msgspec.MsgspecError, KeyError):  # the grammar was not kept to
             return otherwise
+
+    async def _agrees(self, asked: str) -> bool:
+        """Return whether the model says yes."""
+        return await self._chosen((ChatTurn("user", asked),), ("yes", "no"), otherwise="no") == "yes"
+
+    async def _chosen_step(self, asked: str, grammar: StepGrammar) -> dict[str, Any] | None:
+        """Return the form that the model chooses, told nothing but `asked`; None if it found no end."""
+        said = _Pass()
+        async for _ in self._generate((ChatTurn("user", asked),), grammar.lark(), CHOICE_TOKENS, said, 0.0):
+            pass
+        return grammar.read(said.text)
 
     async def _called(
         self, *calls: ToolUseBlock, noted: tuple[Block, ...] = ()
@@ -259,45 +301,52 @@ class Exchange:
 
     async def _rewritten(self, wanted: Rewrite) -> Call | Say:
         """Have lines rewritten until the result may stand; the first try at the request's temperature."""
-        why, whole, part, mend = "", wanted, narrowed(wanted), mended_part(wanted)
-        own = self.request.temperature or 0.0
-        doubtful: Call | None = None
-        for attempt in range(TRIES):
-            seed = whole.tried * TRIES + attempt
-            if mend is not None and attempt < TRIES - 1:
-                wanted = mend
-                new = await self._mended(mend, max(own, 0.7) if seed else own, seed)
-            else:
-                # The second try is at the part that matters alone: what went wrong was mostly done elsewhere.
-                wanted = part if attempt == 1 and part is not None else whole
-                new = await self._lines(wanted, max(own, 0.7) if seed and wanted is whole else own, seed)
-            why = fault(wanted, new) if new is not None else "it did not end"
-            edit = edit_of(wanted, new) if new is not None and why is None else None
-            if new is not None and edit is not None:
-                made = Call("edit_file", edit)
-                if doubt(wanted, new) is None:
-                    return made
-                doubtful = doubtful or made
-            why = why or "its place is not unique"
-        return doubtful or Say(f"I changed nothing. My rewriting of {wanted.path} cannot be right: {why}.")
-
-    async def _mended(self, part: Rewrite, heat: float, attempt: int) -> list[str] | None:
-        """Return the lines of a function without its fault, as the model writes them after a note."""
-        most = min(self._most_tokens(), sum(len(line) + 1 for line in part.lines) // 2 + 300)
-        written, turns = _Pass(), mending(mend_question(part))
-        grammar = noted_fence_grammar(part.fence, NOTE_CHARS)
-        async for _ in self._generate(turns, grammar, most, written, heat, attempt):
-            pass
-        return mended_lines(part, written.text)
-
-    async def _lines(self, wanted: Rewrite, heat: float, attempt: int) -> list[str] | None:
-        """Return the lines as the model writes them, less what it did in passing; None if it did not end."""
         most = min(self._most_tokens(), sum(len(line) + 1 for line in wanted.lines) // 2 + 300)
-        written, turns = _Pass(), rewriting(question(wanted))
-        async for _ in self._generate(turns, fence_grammar(wanted.fence), most, written, heat, attempt):
+        turns, why, removes = rewriting(question(wanted)), "", False
+        for attempt in range(TRIES):
+            body = await self._fenced(turns, wanted.fence, most, wanted.tried * TRIES + attempt)
+            if body is None:
+                why = "it did not end"
+                continue
+            new = body.split("\n")
+            found = fault(wanted, new)
+            if found == LOST:
+                removes = removes or await self._agrees(
+                    f"Task: {wanted.task}\nDoes this task ask for something to be removed or taken out?"
+                )
+                found = None if removes else LOST
+            edit = edit_of(wanted, new) if found is None else None
+            if edit is not None:
+                return Call("edit_file", edit)
+            why = found or "its place is not unique"
+        return Say(f"I changed nothing. My rewriting of {wanted.path} cannot be right: {why}.")
+
+    async def _created(self, situation: Situation, wanted: Create) -> Call | Say:
+        """Have a file written until it parses."""
+        follow = follow_up("write_file", wanted.path)
+        assert follow is not None
+        asked = f"{hits_of(situation)}\nTask: {situation.task}\n{follow.question}"
+        why = ""
+        for attempt in range(TRIES):
+            most = min(follow.tokens, self._most_tokens())
+            seed = wanted.tried * TRIES + attempt
+            body = await self._fenced((ChatTurn("user", asked),), follow.opening, most, seed)
+            found = "it did not end" if body is None else parse_fault(wanted.path, "", body + "\n")
+            if body is not None and found is None:
+                return Call("write_file", {"path": wanted.path, "content": body + "\n"})
+            why = found or ""
+        return Say(f"I wrote nothing. What I wrote for {wanted.path} cannot be right: {why}.")
+
+    async def _fenced(self, turns: Sequence[ChatTurn], fence: str, most: int, seed: int) -> str | None:
+        """Return what the model writes in a fenced block, None if it did not end; hotter after the first."""
+        own = self.request.temperature or 0.0
+        written = _Pass()
+        pieces = self._generate(
+            turns, fence_grammar(fence), most, written, max(own, HEAT) if seed else own, seed
+        )
+        async for _ in pieces:
             pass
-        body = read_fence(written.text, wanted.fence)
-        return repaired(wanted, body.split("\n")) if body is not None else None
+        return read_fence(written.text, fence)
 
     def _without(self, grammar: StepGrammar, tool: str) -> StepGrammar:
         """Return `grammar` for another try after a call that was the last one again, or never ended."""
@@ -313,15 +362,10 @@ class Exchange:
         spec = next(tool for tool in self.tools if tool.name == step["tool"])
         path = str(step.get("path", ""))
         known = situation.known.get(path)
-        if spec.name == "read_file" and situation.wants_change:
-            arguments = reading_of(path, situation)
-        else:
-            arguments = call_input(step, spec, (known.next_offset if known else None) or 1)
-        if "old" in step and known is not None:
-            arguments["old"] = editable(known)[step["old"]]
-        follow = None if "input" in step else follow_up(spec.name, path, arguments.get("old", ""))
+        arguments = call_input(step, spec, (known.next_offset if known else None) or 1)
+        follow = None if "input" in step else follow_up(spec.name, path)
         if follow is not None:
-            body = await self._body(asking(turns, text, follow), follow, arguments.get("old"))
+            body = await self._body(asking(turns, text, follow), follow)
             if body is None:
                 return None
             arguments[FOLLOWED_BY[spec.name]] = body
@@ -329,22 +373,13 @@ class Exchange:
             return None
         return ToolUseBlock(new_id("call"), spec.name, arguments)
 
-    async def _body(self, turns: Sequence[ChatTurn], follow: FollowUp, old: str | None) -> str | None:
-        """Return the long text of a call, or None when it did not end.
-
-        Args:
-            turns: the conversation with the question.
-            follow: the form of the block.
-            old: lines to be replaced: the new ones begin with the same indentation and differ.
-        """
-        indent = indent_of(old or "")
-        single = (old or "").removeprefix(indent)
-        grammar = fence_grammar(follow.opening, indent, "" if "\n" in single else single)
+    async def _body(self, turns: Sequence[ChatTurn], follow: FollowUp) -> str | None:
+        """Return the long text of a call, or None when it did not end."""
         written = _Pass()
-        async for _ in self._generate(turns, grammar, min(follow.tokens, self._most_tokens()), written):
+        most = min(follow.tokens, self._most_tokens())
+        async for _ in self._generate(turns, fence_grammar(follow.opening), most, written):
             pass
-        body = read_fence(written.text, follow.opening)
-        return None if body == old else body
+        return read_fence(written.text, follow.opening)
 
     # -------------------------------------------------- passes and ends
 
@@ -359,7 +394,7 @@ class Exchange:
         following: Sequence[ChatTurn] = (),
     ) -> AsyncGenerator[str, None]:
         heat = self.request.temperature or 0.0 if temperature is None else temperature
-        openings = openings_of(following or turns, self._names())
+        openings = openings_of(following or turns, _reading(self.tools) if following else self._names())
         # Attempts that compete must differ, one that is resumed must not: each session has its seed.
         own = zlib.crc32(self.request.session.encode()) >> 2
         beginnings = tuple(map(_as_messages, openings))
@@ -396,3 +431,20 @@ class Exchange:
 
 def _as_messages(turns: Sequence[ChatTurn]) -> tuple[dict[str, str], ...]:
     return tuple({"role": turn.role, "content": turn.text} for turn in turns)
+
+
+def _reading(tools: Sequence[ToolSpec]) -> list[str]:
+    """Return the tools that only look and compute, all where there are none: an answer needs no other."""
+    names = [tool.name for tool in tools]
+    return [name for name in names if name not in ACTING] or names
+
+
+def _only_said(situation: Situation) -> str:
+    done = {done.call.name for done in situation.calls if not done.failed}
+    if done & ACTING:
+        return ""
+    return "\n\n" + (COMPUTED if "run_python_code" in done else ONLY_SAID)
+
+
+def _settled(move: Move | Command | None) -> Call | Calls | Say | None:
+    return move if isinstance(move, Call | Calls | Say) else None

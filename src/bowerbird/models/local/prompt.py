@@ -5,6 +5,7 @@ evaluated once and reused by every step and session (MO-40); what was said is re
 each time. Not here: what may be done next (`choices.py`), results of tools (`results.py`).
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import takewhile
@@ -13,11 +14,9 @@ from typing import Literal
 from bowerbird.core.messages import Message, TextBlock, ToolResultBlock, ToolUseBlock
 from bowerbird.core.requests import ModelRequest
 from bowerbird.models.local.calls import FollowUp, follow_up, step_of_call
-from bowerbird.models.local.choices import FINAL
+from bowerbird.models.local.choices import FINAL, SORTED, SORTING
 from bowerbird.models.local.grammar import as_step
 from bowerbird.models.local.results import named_cells, tell
-from bowerbird.models.local.settled.cases import ASKED, MOST_TOKENS, OPENING, called_in
-from bowerbird.models.local.settled.lines import wants_numbers
 from bowerbird.models.local.situation import Done, asked_in, paired, without_files
 
 SYSTEM_CHARS = 500
@@ -41,7 +40,7 @@ _TOOL_LINES = {
     "list_files": "list the files that match a pattern",
     "search_files": "find the lines that contain a word",
     "write_file": "create a file; its content follows in a fenced block",
-    "edit_file": "replace a line of a file that you have read; the new lines follow in a fenced block",
+    "edit_file": "replace text of a file",
     "run_python_code": "run Python to compute from files; the code follows in a fenced block",
     "bash": "run a shell command, for example the tests",
     FINAL: "tell the user the answer, or what you changed",
@@ -75,18 +74,6 @@ _EXAMPLES = (
         "            total += float(row['mm'])\nprint(round(total, 2))\n```",
         "Output:\n1843.5",
         as_step(FINAL, answer="In total 1843.5 mm of rain fell in Bergen."),
-    ),
-    (
-        ("edit_file",),
-        "Let a session last 45 minutes instead of 30.",
-        as_step("search_files", pattern="session"),
-        "app/login.py:4: SESSION_MINUTES = 30",
-        as_step("read_file", path="app/login.py"),
-        "app/login.py, 2 lines:\nRETRIES = 3\nSESSION_MINUTES = 30",
-        as_step("edit_file", path="app/login.py", old="SESSION_MINUTES = 30"),
-        "```\nSESSION_MINUTES = 45\n```",
-        "Done: app/login.py was changed.",
-        as_step(FINAL, answer="A session now lasts 45 minutes: I changed SESSION_MINUTES in app/login.py."),
     ),
     (
         ("write_file",),
@@ -123,37 +110,6 @@ _REWRITTEN = (
         "Task: Remove the line that prints the total.\nFile sum.py:\n```\ndef total(rows):\n"
         "    found = sum(rows)\n    print(found)\n    return found\n```",
         "```\ndef total(rows):\n    found = sum(rows)\n    return found\n```",
-    ),
-)
-
-
-_MEND = (
-    "You repair one function of a project. You get what is wrong, perhaps its tests, and the code. "
-    "Say in one short sentence which line is wrong and why. "
-    "Then write the code again in one fenced block; what is right stays as it is."
-)
-_MENDED = (
-    (
-        "Task: The test of mean fails, fix it.\nTests:\n"
-        "    assert mean([1, 3]) == 2\n    assert mean([]) == 0\n"
-        'Code of stats.py:\n```\ndef mean(values):\n    """Return the mean."""\n'
-        "    return sum(values) / len(values)\n```",
-        "`sum(values) / len(values)` divides by zero when there are no values.\n"
-        '```\ndef mean(values):\n    """Return the mean."""\n'
-        "    return sum(values) / len(values) if values else 0\n```",
-    ),
-    (
-        "Task: The wait between two tries gets shorter each time. It should get longer.\nCode of retry.js:\n"
-        "```\n// n counts from 1.\nfunction wait(n, seconds) {\n  return seconds / n;\n}\n```",
-        "`seconds / n` gets smaller with each try: it must be multiplied.\n"
-        "```\n// n counts from 1.\nfunction wait(n, seconds) {\n  return seconds * n;\n}\n```",
-    ),
-    (
-        "Task: volume() must never be above LOUDEST.\nCode of radio.c:\n```\nint volume(int turns)\n{\n"
-        "    if (turns < 0)\n        return 0;\n    return turns * 2;\n}\n```",
-        "`return turns * 2;` has no upper limit.\n```\nint volume(int turns)\n{\n    if (turns < 0)\n"
-        "        return 0;\n    if (turns * 2 > LOUDEST)\n        return LOUDEST;\n"
-        "    return turns * 2;\n}\n```",
     ),
 )
 
@@ -223,13 +179,13 @@ def _of_any_host(block: str) -> str:
 
 
 def rewriting(question: str) -> tuple[ChatTurn, ...]:
-    """Return the conversation that asks for changed lines (`changing.question`); it always begins alike."""
+    """Return the conversation that asks for changed lines (`rewriting.question`); it always begins alike."""
     return _shown(_REWRITE, _REWRITTEN, question)
 
 
-def mending(question: str) -> tuple[ChatTurn, ...]:
-    """Return the conversation that asks for a function without its fault; it always begins alike."""
-    return _shown(_MEND, _MENDED, question)
+def sorting(task: str) -> tuple[ChatTurn, ...]:
+    """Return the conversation that asks what kind of request a task is; it always begins alike."""
+    return _shown(SORTING, ((asked, json.dumps({"choice": kind})) for asked, kind in SORTED), task)
 
 
 def _shown(system: str, examples: Iterable[tuple[str, str]], question: str) -> tuple[ChatTurn, ...]:
@@ -241,7 +197,7 @@ def _shown(system: str, examples: Iterable[tuple[str, str]], question: str) -> t
 
 def openings_of(turns: Sequence[ChatTurn], tools: Sequence[str]) -> tuple[tuple[ChatTurn, ...], ...]:
     """Return what `turns` share with others of their kind, the shortest first: anywhere, in this project."""
-    for same in (rewriting("")[:-1], mending("")[:-1]):
+    for same in (rewriting("")[:-1], sorting("")[:-1]):
         if tuple(turns[: len(same)]) == same:
             return (same,)
     constant = beginning(tools)
@@ -282,7 +238,7 @@ def _turns_of(message: Message, results: Mapping[str, Done], task: str, again: s
             if id_ in results:
                 before = takewhile(lambda done, id_=id_: done.call.id != id_, results.values())
                 told += [
-                    tell(results[id_], numbered=wants_numbers(task)),
+                    tell(results[id_]),
                     named_cells(results[id_], task, before),
                 ]
         ending = [f"Task: {task}\n{again}".rstrip()] if told and task else []
@@ -294,12 +250,9 @@ def _turns_of(message: Message, results: Mapping[str, Done], task: str, again: s
     for call in message.tool_uses:
         turns.append(ChatTurn("assistant", step_of_call(call)))
         given = call.input
-        follow = follow_up(call.name, str(given.get("path", "")), str(given.get("old", "")))
+        follow = follow_up(call.name, str(given.get("path", "")))
         if follow is not None:
-            body = given.get("code") or given.get("content") or given.get("new") or ""
-            line = called_in(str(body)) if call.name == "run_python_code" else None
-            if line is not None:  # what stood before it is in sight already, as the file that was read
-                follow, body = FollowUp(ASKED, OPENING, MOST_TOKENS), line
+            body = given.get("code") or given.get("content") or ""
             fence = "`" * follow.opening.count("`")
             turns.append(ChatTurn("user", follow.question))
             turns.append(ChatTurn("assistant", f"{follow.opening}\n{body}\n{fence}"))

@@ -24,8 +24,8 @@ _MATCH = re.compile(r"^[^\s:][^:\n]*:\d+: ")
 _AMOUNT = re.compile(r"[-+]?[\d.,]+")
 
 
-def tell(done: Done, *, numbered: bool = False) -> str:
-    """Return what the model is told of a call's result; `numbered` gives lines that were read their numbers.
+def tell(done: Done) -> str:
+    """Return what the model is told of a call's result.
 
     Example:
         >>> from bowerbird.core.messages import ToolResultBlock, ToolUseBlock
@@ -38,7 +38,7 @@ def tell(done: Done, *, numbered: bool = False) -> str:
     if done.failed:
         return f"Error: {_cut(done.text.strip(), _OUTPUT_CHARS)}\nTry something else."
     if done.call.name == "read_file":
-        return _cut(_read(done, numbered), RESULT_CHARS)
+        return _cut(_read(done), RESULT_CHARS)
     maker = _TELLERS.get(done.call.name)
     return _cut(maker(done) if maker else done.text.strip() or "Done.", RESULT_CHARS)
 
@@ -87,7 +87,7 @@ def _cells(row: str, sign: str) -> list[str]:
         return []
 
 
-def _read(done: Done, numbered: bool) -> str:
+def _read(done: Done) -> str:
     part = shown_part(done)
     offset = done.call.input.get("offset", 1)
     first = offset if isinstance(offset, int) else 1
@@ -98,10 +98,7 @@ def _read(done: Done, numbered: bool) -> str:
     else:
         head = f"{done.path}, lines {first} to {last}{f' of {total}' if isinstance(total, int) else ''}:"
     more = "\n… To compute from the whole file use run_python_code." if is_data(done.path) else ""
-    text = part.text
-    if numbered:
-        text = "\n".join(f"{n}: {line}" for n, line in enumerate(part.lines, first))
-    return f"{head}\n{text}{more if part.next_offset is not None else ''}"
+    return f"{head}\n{part.text}{more if part.next_offset is not None else ''}"
 
 
 def _search(done: Done) -> str:

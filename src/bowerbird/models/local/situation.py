@@ -12,11 +12,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from bowerbird.core.messages import Message, ToolResultBlock, ToolUseBlock, result_text
 from bowerbird.core.requests import ModelRequest
-from bowerbird.models.local.sorting import sorted_by_words
 
 FILES_BLOCK = "Files:"
 """First line of the system block whose further lines are the paths that exist, at most `MAX_PATHS`."""
@@ -95,7 +94,6 @@ class Situation:
         files: paths that exist, as far as they were told.
         more_files: there are more than were told.
         known: text by path, of files whose result is still in sight.
-        sorted: whether the task asks for a change, where the model had to say; None = words decide.
         summed: the turn was so long that its beginning was summed up: its first calls are not among `calls`.
     """
 
@@ -104,19 +102,7 @@ class Situation:
     files: tuple[str, ...] = ()
     more_files: bool = False
     known: Mapping[str, Known] = field(default_factory=dict[str, Known])
-    sorted: bool | None = None
     summed: bool = False
-
-    @property
-    def wants_change(self) -> bool:
-        """Whether the task asks for files to be changed."""
-        return bool(sorted_by_words(self.task)) if self.sorted is None else self.sorted
-
-    @property
-    def acted(self) -> bool:
-        """Whether something else than a file tool was called, which may have changed files."""
-        looks = ("read_file", "list_files", "search_files")
-        return any(done.call.name not in looks and not done.failed for done in self.calls)
 
     @property
     def last(self) -> Done | None:
@@ -170,6 +156,17 @@ def paired(messages: Iterable[Message]) -> tuple[Done, ...]:
             if result.tool_use_id in found:
                 found[result.tool_use_id] = replace(found[result.tool_use_id], result=result)
     return tuple(found.values())
+
+
+def matches_of(situation: Situation) -> list[tuple[str, int, str]]:
+    """Return path, line and text of what the newest search of the turn found."""
+    found = [d.data.get("matches") for d in situation.calls if d.call.name == "search_files" and not d.failed]
+    rows = cast("list[Mapping[str, Any]]", found[-1] if found and isinstance(found[-1], list) else [])
+    return [
+        (str(row.get("path", "")).lstrip("/"), int(row["line"]), str(row.get("text", "")).strip())
+        for row in rows
+        if isinstance(row.get("line"), int)
+    ]
 
 
 def without_files(system: Iterable[str]) -> tuple[str, ...]:
