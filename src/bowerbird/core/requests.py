@@ -19,8 +19,8 @@ Purpose = Literal["main", "subagent", "teammate", "compact", "memory", "title", 
 Effort = Literal["low", "medium", "high", "max"]
 
 
-class ToolSpec(msgspec.Struct, frozen=True):
-    """A tool as a model is told of it."""
+class ToolSpec(msgspec.Struct, frozen=True, dict=True):
+    """A tool as a model is told of it; what a wire makes of it is kept with it."""
 
     name: str
     description: str

@@ -26,7 +26,14 @@ from bowerbird.models.providers.adapter import Fold
 from bowerbird.models.providers.anthropic_fold import AnthropicFold
 from bowerbird.models.providers.beginnings import translated
 from bowerbird.models.providers.connection import Connection
-from bowerbird.models.providers.content import IMAGE_TYPES, base64_of, described, wire_id
+from bowerbird.models.providers.content import (
+    IMAGE_TYPES,
+    base64_of,
+    described,
+    wire_id,
+    wire_name,
+    wire_schema,
+)
 from bowerbird.models.providers.endpoint import Endpoint
 from bowerbird.models.providers.thinking import thinking_fields
 from bowerbird.models.redact import Redactor
@@ -93,7 +100,7 @@ def build_request(
 
 def _tools(request: ModelRequest) -> list[dict[str, Any]]:
     tools: list[dict[str, Any]] = [
-        {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
+        {"name": tool.name, "description": tool.description, "input_schema": wire_schema(tool)}
         for tool in request.tools
     ]
     if tools:
@@ -189,7 +196,7 @@ def _block(block: Block, origin: str, blobs: Mapping[str, bytes], images: bool) 
         case RedactedThinkingBlock(data, made_by):
             return {"type": "redacted_thinking", "data": data} if made_by == origin else None
         case ToolUseBlock(call, name, arguments):
-            return {"type": "tool_use", "id": wire_id(call), "name": name, "input": arguments}
+            return {"type": "tool_use", "id": wire_id(call), "name": wire_name(name), "input": arguments}
         case ToolResultBlock():
             return _result(block, blobs, images)
         case ImageBlock():

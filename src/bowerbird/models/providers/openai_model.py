@@ -18,13 +18,20 @@ from bowerbird.core.messages import (
     ToolUseBlock,
 )
 from bowerbird.core.model_presets import Preset
-from bowerbird.core.requests import ModelRequest
+from bowerbird.core.requests import ModelRequest, ToolSpec
 from bowerbird.models.answers.answer import Answer
 from bowerbird.models.catalog import Traits
 from bowerbird.models.providers.adapter import Fold
 from bowerbird.models.providers.beginnings import translated
 from bowerbird.models.providers.connection import Connection
-from bowerbird.models.providers.content import IMAGE_TYPES, base64_of, described, wire_id
+from bowerbird.models.providers.content import (
+    IMAGE_TYPES,
+    base64_of,
+    described,
+    wire_id,
+    wire_name,
+    wire_schema,
+)
 from bowerbird.models.providers.encoding import compact_json
 from bowerbird.models.providers.endpoint import Endpoint
 from bowerbird.models.providers.openai_fold import OpenAIFold
@@ -81,7 +88,7 @@ def build_request(
         **_limit_field(preset, traits, max_tokens, without),
     }
     if request.tools:
-        body["tools"] = [_tool(tool.name, tool.description, tool.input_schema) for tool in request.tools]
+        body["tools"] = [_tool(tool) for tool in request.tools]
         choice = _tool_choice(request.tool_choice)
         if choice is not None:
             body["tool_choice"] = choice
@@ -105,8 +112,9 @@ def _limit_field(preset: Preset, traits: Traits, max_tokens: int, without: froze
     return {name: max_tokens}
 
 
-def _tool(name: str, description: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": wire_schema(tool)}
+    return {"type": "function", "function": function}
 
 
 def _tool_choice(choice: str) -> str | dict[str, Any] | None:
@@ -175,7 +183,7 @@ class _Translation:
             {
                 "id": self._id(use.id),
                 "type": "function",
-                "function": {"name": use.name, "arguments": compact_json(use.input)},
+                "function": {"name": wire_name(use.name), "arguments": compact_json(use.input)},
             }
             for use in message.content
             if isinstance(use, ToolUseBlock)
