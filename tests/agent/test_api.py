@@ -53,7 +53,7 @@ async def test_a_named_model_gets_its_key_and_host_from_the_environment(
     assert fake.headers[0]["x-api-key"] == "from-the-environment"
     with bowerbird.Agent() as agent:
         assert (await agent.run("hello")).text == "hi"
-    assert fake.requests[1]["model"] == "claude-sonnet-4-5-20250929"
+    assert fake.requests[1]["model"] == "claude-sonnet-5"
 
 
 async def test_without_model_and_key_the_run_says_what_to_set(elsewhere: Path) -> None:

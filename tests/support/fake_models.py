@@ -81,6 +81,7 @@ class FakeModels:
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
         self.times: list[float] = []  # time.monotonic() of each request
+        self.without: set[str] = set()  # rules of `provider_rules` that this server does not have
         self.refused: list[str] = []  # what the real provider would have refused, and so it was
         self.closed = 0
         self.closed_times: list[float] = []
@@ -225,7 +226,7 @@ class FakeModels:
         body = json.loads(raw)
         number = self._log(body, headers, path)
         step = self._answer(body, number) if self._answer else directed_step(body)
-        refused = refusal(path, body, headers)
+        refused = refusal(path, body, headers, self.without)
         if refused is not None:
             self.refused.append(refused)
             step = {"status": 400, "body": error_body(400, path.endswith("/messages"), refused)}

@@ -7,7 +7,7 @@ do about it. A rule that is found enters as one row: the wires it holds on, and 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 Body = dict[str, Any]
@@ -26,10 +26,14 @@ def wire_of(path: str) -> str | None:
     return next((wire for end, wire in _PATHS.items() if bare.endswith(end)), None)
 
 
-def refusal(path: str, body: Body, headers: Headers) -> str | None:
-    """Return why the real provider would answer 400, None when it would take the request."""
+def refusal(path: str, body: Body, headers: Headers, without: Iterable[str] = ()) -> str | None:
+    """Return why the real provider would answer 400, None when it would take the request.
+
+    Args:
+        without: names of rules that an older or compatible server does not have.
+    """
     wire = wire_of(path)
-    checks = [rule.find for rule in RULES if wire in rule.wires]
+    checks = [rule.find for rule in RULES if wire in rule.wires and rule.name not in without]
     return next((said for find in checks for said in find(wire or "", body, headers)), None)
 
 
@@ -71,7 +75,7 @@ def _fits(wire: str, name: str) -> bool:
 
 
 def _pattern(wire: str) -> str:
-    return "[a-zA-Z0-9_-]{1,%d}" % _LONGEST_NAME[wire]
+    return f"[a-zA-Z0-9_-]{{1,{_LONGEST_NAME[wire]}}}"
 
 
 def _schema_tops(wire: str, body: Body, _headers: Headers) -> Iterator[str]:
@@ -116,7 +120,7 @@ def _blocks(message: Body) -> list[Body]:
 
 def _answered_calls(_wire: str, body: Body, _headers: Headers) -> Iterator[str]:
     messages = body.get("messages") or []
-    for at, message in enumerate(messages):
+    for at, message in enumerate([{"content": []}, *messages], -1):
         asked = [block["id"] for block in _blocks(message) if block["type"] == "tool_use"]
         following = _blocks(messages[at + 1]) if at + 1 < len(messages) else []
         answered = [block["tool_use_id"] for block in following if block["type"] == "tool_result"]
@@ -198,22 +202,23 @@ def _first_is_users(_wire: str, body: Body, _headers: Headers) -> Iterator[str]:
 
 
 class Rule(NamedTuple):
-    """On which wires something is refused, and what of a request is."""
+    """What is refused, on which wires, and what of a request breaks it."""
 
+    name: str
     wires: tuple[str, ...]
     find: Callable[[str, Body, Headers], Iterator[str]]
 
 
 RULES = (
-    Rule((MESSAGES, CHAT, RESPONSES, OLLAMA), _offered_names),
-    Rule((MESSAGES, CHAT), _said_names),
-    Rule((MESSAGES, CHAT, RESPONSES), _schema_tops),
-    Rule((CHAT, RESPONSES), _schema_arrays),
-    Rule((MESSAGES,), _answered_calls),
-    Rule((CHAT,), _answered_functions),
-    Rule((MESSAGES, CHAT, RESPONSES), _texts),
-    Rule((MESSAGES,), _cache_marks),
-    Rule((MESSAGES,), _error_results),
-    Rule((MESSAGES,), _temperature),
-    Rule((MESSAGES,), _first_is_users),
+    Rule("names of tools", (MESSAGES, CHAT, RESPONSES, OLLAMA), _offered_names),
+    Rule("names of calls", (MESSAGES, CHAT), _said_names),
+    Rule("schemas are objects", (MESSAGES, CHAT, RESPONSES), _schema_tops),
+    Rule("arrays have items", (CHAT, RESPONSES), _schema_arrays),
+    Rule("calls have results", (MESSAGES,), _answered_calls),
+    Rule("calls have results", (CHAT,), _answered_functions),
+    Rule("no empty text", (MESSAGES, CHAT, RESPONSES), _texts),
+    Rule("cache marks", (MESSAGES,), _cache_marks),
+    Rule("errors are text", (MESSAGES,), _error_results),
+    Rule("no temperature", (MESSAGES,), _temperature),
+    Rule("a user begins", (MESSAGES,), _first_is_users),
 )  # fmt: skip

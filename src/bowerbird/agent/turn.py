@@ -151,12 +151,12 @@ class Summaries(msgspec.Struct, frozen=True, kw_only=True):
     """How a history that grew too long is summarised.
 
     Args:
-        model: writes them, at `temperature`; None = the run's own.
+        model: writes them, at `temperature`; None = the run's own, and none.
         notes: open tasks, plan and the like by heading, for what must not be lost.
     """
 
     model: "Model | None" = None
-    temperature: float = 0.2
+    temperature: float | None = None
     notes: Callable[[], Awaitable[Mapping[str, str]]] | None = None
 
 

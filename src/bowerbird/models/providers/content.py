@@ -1,8 +1,8 @@
 """What all wires share when a request is translated: the one check that the strictest provider takes it.
 
 Here: files as text or base64, ids, names of calls, schemas of tools: what a model or a server said in a form
-that some provider refuses is said in one that all take. Not here: the form of a request (`anthropic_model`, `openai_model`),
-reading bytes from the blob store (the adapters do, before they translate).
+that some provider refuses is said in one that all take. Not here: the form of a request
+(`anthropic_model`, `openai_model`), reading bytes from the blob store (the adapters do, before).
 """
 
 import base64
@@ -86,7 +86,7 @@ def wire_schema(tool: ToolSpec) -> dict[str, Any]:
 
 
 def _object(schema: dict[str, Any], root: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object with properties; those of alternatives, which may not stand at the top, are its own."""
+    """Return an object with properties, among them those of alternatives: no such may stand at the top."""
     properties: dict[str, Any] = {}
     for part in _alternatives(schema, root, 0):
         properties |= {name: shown for name, shown in part.items() if name not in properties}

@@ -187,7 +187,11 @@ class ResponsesWire:
         limit = traits.output_limit
         body: dict[str, Any] = {
             "model": traits.info.model,
-            "input": [{"role": message.role, "content": message.text} for message in request.messages],
+            "input": [
+                {"role": message.role, "content": message.text}
+                for message in request.messages
+                if message.text.strip()
+            ],
             "max_output_tokens": min(request.max_tokens, limit) if limit else request.max_tokens,
             "stream": True,
             "store": False,  # what is said here is kept here, not at the vendor
