@@ -150,11 +150,12 @@ async def test_the_final_reply_in_plan_mode_is_the_plan(fake: FakeModels, turn: 
     assert (told.done.stop_reason, told.done.text) == ("plan_ready", "1. do it")
 
 
-async def test_entering_plan_mode_changes_what_is_offered(fake: FakeModels, turn: Run) -> None:
-    fake.script({"tools": [call("enter_plan_mode")]}, {"text": "the plan"})
+async def test_entering_plan_mode_changes_what_may_be_called(fake: FakeModels, turn: Run) -> None:
+    fake.script({"tools": [call("enter_plan_mode")]}, {"tools": [call("act")]}, {"text": "the plan"})
     told = await turn(tools=[*plan_tools(), ACT])
     assert told.of(ModeChange)[0].changes == {"enable_plan_mode": True}
-    assert "act" not in [t["name"] for t in fake.requests[1]["tools"]]
+    assert [(o.tool, o.status) for o in told.outcomes] == [("enter_plan_mode", "ok"), ("act", "denied")]
+    assert fake.requests[1]["tools"] == fake.requests[0]["tools"]
     assert told.done.stop_reason == "plan_ready"
 
 

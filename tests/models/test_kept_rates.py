@@ -50,7 +50,7 @@ def test_the_second_process_needs_no_package(tmp_path: Path) -> None:
     """UI-51: neither for a model with a price nor for one without."""
     first, second = priced(tmp_path), priced(tmp_path)
     assert first[2] == "True" and second[2] == "False"
-    assert second[:2] == first[:2] and float(first[0]) == pytest.approx(0.0021) and first[1] == "None"
+    assert second[:2] == first[:2] and float(first[0]) == pytest.approx(0.00315) and first[1] == "None"
 
 
 def test_the_first_process_of_all_needs_no_package_for_a_model_in_common_use(tmp_path: Path) -> None:
@@ -101,11 +101,11 @@ def test_rates_of_another_package_are_not_used(tmp_path: Path) -> None:
     known["package"] = "1-1"
     known["rates"][f"anthropic:{SONNET}"]["input"] = 999.0
     (tmp_path / FILE).write_text(json.dumps(known))
-    assert float(priced(tmp_path)[0]) == pytest.approx(0.0021)
+    assert float(priced(tmp_path)[0]) == pytest.approx(0.00315)
 
 
 def test_a_directory_that_takes_no_file_costs_nothing_but_time(tmp_path: Path) -> None:
-    assert float(priced(tmp_path / "gone" / "deeper")[0]) == pytest.approx(0.0021)
+    assert float(priced(tmp_path / "gone" / "deeper")[0]) == pytest.approx(0.00315)
 
 
 def test_it_stays_small(tmp_path: Path) -> None:

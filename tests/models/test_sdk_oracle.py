@@ -82,7 +82,7 @@ def requests(wire: str) -> dict[str, ModelRequest]:
         "required": ModelRequest((user_text("x"),), tools=(ADD,), tool_choice="required"),
         "none": ModelRequest((user_text("x"),), tools=(ADD,), tool_choice="none"),
         "thinking": ModelRequest((user_text("x"),), thinking=Thinking(True, "high"), max_tokens=20_000),
-        "schema": ModelRequest((user_text("x"),), output_schema=schema, tail="now"),
+        "schema": ModelRequest((user_text("x"),), output_schema=schema, dated=True),
     }
 
 

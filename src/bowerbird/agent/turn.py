@@ -122,8 +122,8 @@ class Who(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         session, turn: ids. agent: its name. purpose: of its model calls, in the books.
         configurable: `channel`, `chat_id`, `user_id` of the door, for tools.
-        identity: who this agent is in its team; put before what is sent while that is short, or summarised
-           . awaiting: whether a plan of it waits for an answer, so that it may only read.
+        identity: who this agent is in its team; put before what is sent.
+        awaiting: whether a plan of it waits for an answer, so that it may only read.
     """
 
     session: str = ""
@@ -196,7 +196,7 @@ class TurnRun(msgspec.Struct, frozen=True, kw_only=True):
         compact: summarise before the first call; the text is the focus, "" for none (a user's wish).
         one_step: after the pending calls one model call, and its calls are left pending.
         sampling, summaries, storage, who: see these.
-        tail: text for the end of the newest user message of every request (say the date).
+        dated: the model is told the day of each message of a user.
     """
 
     model: "Model"
@@ -224,7 +224,7 @@ class TurnRun(msgspec.Struct, frozen=True, kw_only=True):
     tier: str = ""
     compact: str | None = None
     one_step: bool = False
-    tail: str = ""
+    dated: bool = False
     sampling: Sampling = msgspec.field(default_factory=Sampling)
     summaries: Summaries = msgspec.field(default_factory=Summaries)
     storage: Storage = msgspec.field(default_factory=Storage)

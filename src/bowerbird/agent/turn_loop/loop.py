@@ -20,7 +20,7 @@ from bowerbird.agent.turn import TurnRun
 from bowerbird.agent.turn_loop.flow import Flow, flatten
 from bowerbird.agent.turn_loop.model_call import call_model, make_room
 from bowerbird.agent.turn_loop.model_step import Ask
-from bowerbird.agent.turn_loop.state import Reply, Turn, with_totals
+from bowerbird.agent.turn_loop.state import HINT_AT, Reply, Turn, with_totals
 from bowerbird.agent.turn_loop.stuck import judge
 from bowerbird.core.events import Injected, ModeChange, Notice, RunError, RunEvent, UserStep
 from bowerbird.core.messages import user_text
@@ -35,6 +35,11 @@ ASK_AGAIN = "Your reply was empty. Answer now, or call a tool."
 REPEATING = (
     "You have made the same calls with the same results several times; they will not change. Do something "
     "different: another tool, other arguments, or answer with what you know."
+)
+
+WRAP_UP = (
+    "Only {left} model calls are left in this run. Finish what is under way, start nothing new, and give "
+    "the answer."
 )
 
 _ASK = (
@@ -127,6 +132,9 @@ async def _iteration(turn: Turn) -> Flow:
     if turn.iterations_left <= 0:
         yield summary_without_tools(turn, "max_iterations")
         return
+    if turn.iterations_left <= HINT_AT and not turn.run.one_step and not turn.hinted:
+        turn.hinted = True
+        yield Injected("runtime", user_text(WRAP_UP.format(left=turn.iterations_left)))
     yield call_model(turn, Ask())
     reply = turn.reply
     if turn.done is not None or reply is None:

@@ -105,7 +105,7 @@ class OllamaWire:
 
     optional_fields: frozenset[str] = frozenset()
 
-    def key(self, traits: Traits, without: frozenset[str]) -> Hashable:
+    def key(self, request: ModelRequest, traits: Traits, without: frozenset[str]) -> Hashable:
         """Everything beside a message that its translation depends on."""
         return ("ollama",)
 

@@ -176,7 +176,7 @@ class ResponsesWire:
 
     optional_fields = OPTIONAL_FIELDS
 
-    def key(self, traits: Traits, without: frozenset[str]) -> Hashable:
+    def key(self, request: ModelRequest, traits: Traits, without: frozenset[str]) -> Hashable:
         """Everything beside a message that its translation depends on."""
         return ("responses",)
 
