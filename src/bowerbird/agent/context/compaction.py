@@ -69,7 +69,7 @@ def _sending_of(history: History) -> Sending:
         or known.unsent != history.unsent
         or known.taken > len(messages)
     ):
-        return Sending.of(messages, history.compactions, history.unsent, history.started)
+        return Sending.of(messages, history.compactions, history.unsent, history.started, history.room)
     if known.taken < len(messages):
         known = known.copy()
         known.extend(messages[known.taken :], history.started)

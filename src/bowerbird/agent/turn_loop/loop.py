@@ -15,6 +15,7 @@ from contextlib import aclosing
 from typing import Literal
 
 from bowerbird.agent.context.compaction import sent_tokens
+from bowerbird.agent.limits import KEEP_RESULTS
 from bowerbird.agent.stop import Stopped
 from bowerbird.agent.turn import TurnRun
 from bowerbird.agent.turn_loop.flow import Flow, flatten
@@ -40,6 +41,11 @@ REPEATING = (
 WRAP_UP = (
     "Only {left} model calls are left in this run. Finish what is under way, start nothing new, and give "
     "the answer."
+)
+
+KEPT = (
+    "{model} checks that nothing before its reasoning changed, so keep_results 0 counts as {share}: results "
+    "of tools are sent whole until that part of the window is full"
 )
 
 _ASK = (
@@ -110,6 +116,9 @@ async def run_turn(run: TurnRun) -> AsyncGenerator[RunEvent, None]:
 async def _until_done(turn: Turn) -> Flow:
     for message in turn.run.new:
         yield UserStep(message)
+    limits, info = turn.run.limits, turn.model.info
+    if not limits.keep_results and info.checks_history and not _has_answers(turn):
+        yield Notice("keep_results", KEPT.format(model=info.model, share=KEEP_RESULTS))
     if turn.run.more_tools is not None:
         for warning in turn.take_tools(await turn.stop.guard(turn.run.more_tools.gather())):
             yield Notice("tools", warning)
@@ -117,6 +126,10 @@ async def _until_done(turn: Turn) -> Flow:
         yield _tools(turn)
     while turn.done is None:
         yield _iteration(turn)
+
+
+def _has_answers(turn: Turn) -> bool:
+    return any(message.role == "assistant" for message in turn.run.history.messages)
 
 
 async def _iteration(turn: Turn) -> Flow:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from bowerbird.agent.context.compaction import CHARS_PER_TOKEN
 from bowerbird.agent.context.history import PARTIAL, History, HistoryBuilder
+from bowerbird.agent.limits import KEEP_RESULTS
 from bowerbird.agent.permissions import offered
 from bowerbird.agent.policy import Mode, Policy
 from bowerbird.agent.stop import StopSignal
@@ -95,7 +97,8 @@ class Turn:
         run = self.run
         self.model, self.tier, self.mode, self.policy = run.model, run.tier, run.mode, run.policy
         self.stop = StopSignal(run.stop)
-        self.history = HistoryBuilder(run.history)
+        kept = run.limits.keep_results or (KEEP_RESULTS if run.model.info.checks_history else 0)
+        self.history = HistoryBuilder(run.history.within(int(kept * self.window * CHARS_PER_TOKEN)))
         self.system = run.system() if callable(run.system) else run.system
         self.usage = run.used
         self.iterations = run.used.own_calls

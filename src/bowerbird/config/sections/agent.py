@@ -106,6 +106,12 @@ class AgentSection(Section):
         ge=0.1,
         le=0.95,
     )
+    keep_results: Float = key(
+        0.6,
+        "Fraction of the context window up to which results of tools are sent whole; 0 keeps the last three.",
+        ge=0,
+        le=0.95,
+    )
     llm_max_retries: Int = key(
         3,
         "Retries of a failed model call; it makes at most 1 + this many requests.",
