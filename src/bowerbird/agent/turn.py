@@ -194,6 +194,8 @@ class TurnRun(msgspec.Struct, frozen=True, kw_only=True):
         stop: set it to end the run; see `StopSignal`.
         router, tier: for models with tiers; the tier active when the run begins.
         compact: summarise before the first call; the text is the focus, "" for none (a user's wish).
+        switched: gives what people switched in the session since it was asked last: `enable_approval`,
+            `enable_plan_mode`, `auto_approve`.
         one_step: after the pending calls one model call, and its calls are left pending.
         sampling, summaries, storage, who: see these.
         dated: the model is told the day of each message of a user.
@@ -223,6 +225,7 @@ class TurnRun(msgspec.Struct, frozen=True, kw_only=True):
     router: Router | None = None
     tier: str = ""
     compact: str | None = None
+    switched: Callable[[], Awaitable[Mapping[str, Any]]] | None = None
     one_step: bool = False
     dated: bool = False
     sampling: Sampling = msgspec.field(default_factory=Sampling)

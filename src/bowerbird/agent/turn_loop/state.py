@@ -128,6 +128,17 @@ class Turn:
             case _:
                 pass
 
+    async def look(self) -> None:
+        """Take over what people switched since the last call."""
+        if self.run.switched is None:
+            return
+        changes = await self.run.switched()
+        if "enable_plan_mode" in changes:
+            self.mode = "plan" if changes["enable_plan_mode"] else "normal"
+        policy = {key: bool(changes[key]) for key in ("enable_approval", "auto_approve") if key in changes}
+        if policy:
+            self.policy = replace(self.policy, **policy)
+
     @property
     def rights(self) -> Policy:
         """The policy as it stands now: less while this agent's plan waits for an answer."""
