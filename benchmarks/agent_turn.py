@@ -64,7 +64,7 @@ async def measured(work: Callable[[], Awaitable[int]], tokens: int) -> tuple[flo
 async def compare(url: str, runs: int, tokens: int) -> bool:
     """Print the table; return whether the bar is kept."""
     settings = ModelSettings(providers={"anthropic": ProviderSettings(api_key="none", base_url=url)})
-    model = open_model("anthropic:claude-sonnet-4-5", settings)
+    model = open_model("anthropic:claude-sonnet-5", settings)
     question = f'hello [[fake {{"steps":[{{"deltas":{tokens}}}]}}]]'
     plain: list[tuple[float, float]] = []
     looped: list[tuple[float, float]] = []

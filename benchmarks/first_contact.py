@@ -41,7 +41,7 @@ import asyncio, json, sys
 import aiohttp
 
 async def ask(url, question):
-    body = {"model": "claude-sonnet-4-5", "max_tokens": 1000, "stream": True,
+    body = {"model": "claude-sonnet-5", "max_tokens": 1000, "stream": True,
             "messages": [{"role": "user", "content": question}]}
     async with aiohttp.ClientSession() as session, session.post(url + "/v1/messages", json=body) as answer:
         async for line in answer.content:

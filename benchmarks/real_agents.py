@@ -39,7 +39,7 @@ from bowerbird.sandbox.settings import SandboxSettings
 from bowerbird.workspace import Workspace
 
 _PATHS = {"claude_code": "", "gemini": ""}
-_MODELS = {"gemini": "gemini-2.5-pro", "claude_code": "claude-sonnet-4-5", "codex_cli": "gpt-5.3-codex"}
+_MODELS = {"gemini": "gemini-2.5-pro", "claude_code": "claude-sonnet-5", "codex_cli": "gpt-5.3-codex"}
 _PROMPT = "Write made.txt and remove gone.txt."
 _ADDS = """
 from mcp.server.mcpserver import MCPServer

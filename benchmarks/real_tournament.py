@@ -44,7 +44,7 @@ def _environment(home: Path, data: Path, url: str) -> dict[str, str]:
         "OPENAI_BASE_URL": f"{url}/v1",
         "GOOGLE_GEMINI_BASE_URL": url,
         "BOWERBIRD_PROVIDERS__CODEX_CLI__MODEL": "gpt-5.3-codex",
-        "BOWERBIRD_PROVIDERS__CLAUDE_CODE__MODEL": "claude-sonnet-4-5",
+        "BOWERBIRD_PROVIDERS__CLAUDE_CODE__MODEL": "claude-sonnet-5",
         "BOWERBIRD_PROVIDERS__GEMINI__MODEL": "gemini-2.5-pro",
         "BOWERBIRD_PROVIDERS__CODEX_CLI__TRANSPORT": "headless",
         "NO_COLOR": "1",

@@ -110,7 +110,7 @@ def word(held: bool) -> str:
 async def measure(url: str, runs: int, sizes: Sequence[int]) -> bool:
     """Measure everything; whether all bars held."""
     settings = ModelSettings(providers={"anthropic": ProviderSettings(api_key="k", base_url=url)})
-    model = open_model("anthropic:claude-sonnet-4-5", settings)
+    model = open_model("anthropic:claude-sonnet-5", settings)
     held = True
     try:
         for files in sizes:

@@ -5,7 +5,7 @@ Every step is a `bowerbird` command that is printed before it runs, so each can 
 scripted: the answers are the model's, and `jobs.py` checks each against the project's files.
 
     python examples/demo.py                                  # the embedded model; no key, no account
-    python examples/demo.py --model anthropic:claude-sonnet-4-5
+    python examples/demo.py --model anthropic:claude-sonnet-5
     python examples/demo.py --web                            # afterwards, serve the page with the session
 """
 

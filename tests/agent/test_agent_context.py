@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.agent_turns import call, events_of, result_of, results
 from support.fake_models import FakeModels
 
+from bowerbird.agent.limits import Limits
 from bowerbird.core.events import Compaction, ToolOutcome
 from bowerbird.tools import Tool
 
@@ -88,8 +90,11 @@ async def test_a_summary_names_a_transcript_that_can_be_read(fake: FakeModels, m
     assert agent.branch.changes().record() == {"written": [], "deleted": []}
 
 
-async def test_five_parallel_reads_are_seen_whole_once(fake: FakeModels, make: Any, project: Path) -> None:
-    """AG acceptance 4."""
+@pytest.mark.parametrize("keep", [0.0, 0.6])
+async def test_five_parallel_reads_are_seen_whole_while_there_is_room(
+    fake: FakeModels, make: Any, project: Path, keep: float
+) -> None:
+    """Without room they are seen whole once."""
     for n in range(5):
         (project / f"f{n}.txt").write_text(f"{n}" * 200)
     fake.script(
@@ -97,8 +102,9 @@ async def test_five_parallel_reads_are_seen_whole_once(fake: FakeModels, make: A
         {"tools": [call("read_file", path="a.txt")]},
         {"text": "ok"},
     )
-    outcomes = [e for e in await events_of(make(project), "read") if isinstance(e, ToolOutcome)]
+    told = await events_of(make(project, limits=Limits(keep_results=keep)), "read")
+    outcomes = [e for e in told if isinstance(e, ToolOutcome)]
     seen = [[len(result_of(r)) >= 200 for r in results(body)] for body in fake.requests]
     assert seen[1] == [True] * 5
-    assert seen[2] == [False] * 3 + [True] * 2 + [False]
+    assert seen[2] == [bool(keep)] * 3 + [True] * 2 + [False]
     assert all(len(str(o.content)) >= 200 for o in outcomes[:5])

@@ -160,7 +160,7 @@ def test_defaults_are_those_of_the_specification() -> None:
     expected = {
         "workdir": None, "timeout": 30.0, "tools": None, "branch": None, "max_subagent_depth": 0,
         "schema": None, "data_model": None, "language_model": None, "prompt_template": None,
-        "examples": None, "instructions": None, "final_instructions": None, "temperature": 0.0,
+        "examples": None, "instructions": None, "final_instructions": None, "temperature": None,
         "use_inputs_schema": False, "use_outputs_schema": False, "reasoning_effort": None,
         "use_chain_of_thought": False, "autonomous": True, "return_inputs_with_trajectory": True,
         "max_iterations": 10, "streaming": False, "name": None, "description": None, "landing": "review",

@@ -1,5 +1,7 @@
 """What is sent of a history (AG-47, AG-54 … AG-57): pure, so mostly laws."""
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +12,7 @@ from bowerbird.agent.context.compaction import (
     standing_messages,
     summary_text,
 )
-from bowerbird.agent.context.history import EFFECT_UNKNOWN, NOT_EXECUTED, History
+from bowerbird.agent.context.history import EFFECT_UNKNOWN, NOT_EXECUTED, History, HistoryBuilder
 from bowerbird.core.events import (
     AssistantStep,
     Compaction,
@@ -47,24 +49,50 @@ def shown(history: History) -> list[str]:
     return [result_text(r) for m in sent_view(history).messages for r in m.tool_results]
 
 
-def test_sixteen_results_are_sent_with_the_last_three_whole() -> None:
+def test_without_a_room_sixteen_results_are_sent_with_the_last_three_whole() -> None:
     """AG-55; AG acceptance 4."""
-    history = History.of(rounds(16))
-    assert shown(history) == ["[Previous: used read_file]"] * 13 + [LONG] * 3
+    history = History.of(rounds(16), room=0)
+    assert [text.startswith("[Previous: used read_file.") for text in shown(history)] == [True] * 13 + [
+        False
+    ] * 3
+    assert shown(history)[13:] == [LONG] * 3
     assert [result_text(r) for m in history.messages for r in m.tool_results] == [LONG] * 16
 
 
 def test_a_parallel_batch_is_seen_whole_once() -> None:
     """AG-55; AG acceptance 4."""
     events = rounds(1, ("read_file",) * 5)
-    assert shown(History.of(events)) == [LONG] * 5
+    assert shown(History.of(events, room=0)) == [LONG] * 5
     step = asks("ls", at=9)
-    assert shown(History.of([*events, step, *told(step, "short")])).count(LONG) == 2
+    assert shown(History.of([*events, step, *told(step, "short")], room=0)).count(LONG) == 2
 
 
 def test_short_results_and_skills_stay() -> None:
-    assert shown(History.of(rounds(6, text="short"))) == ["short"] * 6
-    assert shown(History.of(rounds(6, ("read_skill",)))) == [LONG] * 6
+    assert shown(History.of(rounds(6, text="short"), room=0)) == ["short"] * 6
+    assert shown(History.of(rounds(6, ("read_skill",)), room=0)) == [LONG] * 6
+    assert shown(History.of(rounds(6, ("read_skill",)), room=300)) == [LONG] * 6
+
+
+def test_results_are_whole_until_the_room_is_full_and_then_cleared_in_one_large_step() -> None:
+    room = 20 * len(LONG)
+    counts = []
+    for count in range(1, 24):
+        texts = shown(History.of(rounds(count), room=room))
+        counts.append(sum(text != LONG for text in texts))
+        assert texts[-3:] == [LONG] * min(count, 3)
+    steps = [later - earlier for earlier, later in itertools.pairwise(counts) if later != earlier]
+    assert counts[17] == 0 and len(steps) == 1 and steps[0] > 8
+
+
+def test_large_results_go_before_small_ones_of_the_same_age() -> None:
+    step = asks("ls", "read_file", at=0)
+    events: list[RunEvent] = [UserStep(user_text("go")), step]
+    events += [ToolOutcome("c0_0", "ls", "ok", LONG), ToolOutcome("c0_1", "read_file", "ok", "y" * 4_000)]
+    later = [asks("ls", at=at) for at in range(1, 5)]
+    for one in later:
+        events += [one, *told(one)]
+    texts = shown(History.of(events, room=4_500))
+    assert texts[0] == LONG and texts[1].startswith("[Previous: used read_file.")
 
 
 NAMES = st.sampled_from(["read_file", "read_skill", "ls"])
@@ -83,17 +111,33 @@ def events_of(batches: list[tuple[list[str], int, bool]]) -> list[RunEvent]:
     return events
 
 
-@given(BATCHES)
-def test_once_replaced_always_replaced(batches: list[tuple[list[str], int, bool]]) -> None:
+@given(BATCHES, st.sampled_from([0, 500, 1_000, 2_000]))
+def test_once_replaced_always_replaced(batches: list[tuple[list[str], int, bool]], room: int) -> None:
     """AG-55: so the cached prefix of a provider stays good."""
     events = events_of(batches)
     replaced: dict[str, str] = {}
     for end in range(1, len(events) + 1):
-        history = History.of(events[:end])
+        history = History.of(events[:end], room=room)
         now = {r.tool_use_id: result_text(r) for m in sent_view(history).messages for r in m.tool_results}
         for call, text in replaced.items():
             assert now[call] == text
         replaced |= {call: text for call, text in now.items() if text.startswith("[Previous: used ")}
+
+
+@given(BATCHES, st.sampled_from([0, 500, 1_000]))
+def test_a_history_that_grew_sends_what_one_read_anew_sends(
+    batches: list[tuple[list[str], int, bool]], room: int
+) -> None:
+    """Else the beginning would change when a process ends, and with each turn."""
+    events = events_of(batches)
+    grown = HistoryBuilder(History(room=room))
+    between = HistoryBuilder()  # as a session keeps it, whatever room the next turn has
+    for end, event in enumerate(events, 1):
+        grown.add(event)
+        between.add(event)
+        anew = sent_view(History.of(events[:end], room=room)).messages
+        assert list(sent_view(grown.build()).messages) == list(anew)
+        assert list(sent_view(between.build().within(room)).messages) == list(anew)
 
 
 @given(BATCHES, st.integers(0, 60))
@@ -150,7 +194,7 @@ def test_the_history_of_a_journal_equals_that_of_the_run() -> None:
 
 def test_cache_marks_are_the_last_shortened_result_and_the_newest_message() -> None:
     """MO-54."""
-    view = sent_view(History.of(rounds(6)))
+    view = sent_view(History.of(rounds(6), room=0))
     last_short = max(
         i for i, m in enumerate(view.messages) for r in m.tool_results if result_text(r).startswith("[Prev")
     )

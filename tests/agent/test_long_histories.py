@@ -188,7 +188,7 @@ def test_what_was_encoded_for_a_call_is_not_encoded_for_the_next_one() -> None:
     """Issue 10, must show 6: so the request of a long conversation is made on the spot, without a thread."""
     builder = HistoryBuilder(History(tuple(user_text(f"word {i}") for i in range(20_000))))
     traits = traits_of(preset_of("anthropic"), "m", own_host=False)
-    key = message_key(traits)
+    key = message_key(ModelRequest(()), traits)
     for n in range(3):
         builder.add(UserStep(user_text(f"and {n}")))
         messages = sent_view(builder.build()).messages

@@ -50,7 +50,7 @@ def test_a_tool_that_a_program_handed_over_needs_no_further_approval() -> None:
     assert decide(mine, {}, "normal", asked).action == "ask"
 
 
-@pytest.mark.parametrize("name", sorted(SAFE_TOOLS))
+@pytest.mark.parametrize("name", sorted(SAFE_TOOLS - {"exit_plan_mode"}))
 def test_safe_tools_run_unasked_with_approval_on(name: str) -> None:
     """TO-49."""
     assert judge(Subject(name), {"enable_approval": True}).action == "allow"
@@ -189,9 +189,11 @@ def test_plan_mode_denies_all_but_reading_and_planning(
     assert decide(tool, arguments, "plan", Policy.of({"allow": [tool.name]})).action == action
 
 
-def test_exit_plan_mode_is_offered_in_plan_mode_only() -> None:
+def test_the_way_out_of_plan_mode_is_offered_always_and_runs_in_plan_mode_only() -> None:
     leave = Subject("exit_plan_mode", "plan")
-    assert offered(leave, "plan", Policy()) and not offered(leave, "normal", Policy())
+    assert offered(leave, "plan", Policy()) and offered(leave, "normal", Policy())
+    assert decide(leave, {}, "plan", Policy()).action == "allow"
+    assert decide(leave, {}, "normal", Policy()).action == "deny"
     assert not offered(BASH, "plan", Policy())
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 import msgspec
 import pydantic
 import pytest
-from support.agent_turns import texts
+from support.agent_turns import may_call, texts
 from support.fake_models import FakeModels
 
 from bowerbird.agent.turn import OutputSpec
@@ -78,7 +78,7 @@ async def test_else_one_call_without_tools_gives_it(fake: FakeModels, turn: Run)
     fake.script({"text": "it is four"}, {"text": '{"n": 4}'})
     told = await turn(tools=[], output=spec(SCHEMA))
     assert (told.done.stop_reason, told.done.output, fake.request_count) == ("completed", {"n": 4}, 2)
-    assert not fake.requests[1].get("tools")
+    assert not may_call(fake.requests[1])
     assert '"required"' in texts(fake.requests[1])[-1]
 
 

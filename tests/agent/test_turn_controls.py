@@ -70,8 +70,9 @@ class Person:
         return None if decision is None else ApprovalAnswer(request.id, decision, "ann", self.feedback)
 
 
-async def test_asking_calls_wait_together_while_allowed_ones_run(fake: FakeModels, turn: Run) -> None:
-    """AG-62."""
+async def test_asking_calls_are_asked_together_while_allowed_ones_before_them_run(
+    fake: FakeModels, turn: Run
+) -> None:
     person = Person("approve")
     person.wait_for = asyncio.Event()
 
@@ -79,12 +80,12 @@ async def test_asking_calls_wait_together_while_allowed_ones_run(fake: FakeModel
         if getattr(event, "tool", "") == "look" and not isinstance(event, ToolIntent):
             person.wait_for.set()  # type: ignore[union-attr] - answered only after the allowed call ended
 
-    fake.script({"tools": [call("act", word="a"), call("look"), call("act", word="b")]}, {"text": "ok"})
+    fake.script({"tools": [call("look"), call("act", word="a"), call("act", word="b")]}, {"text": "ok"})
     told = await turn(tools=[ACT, LOOK], policy=ASKING, approver=person, on=on)
     request = told.of(ApprovalRequest)[0]
     assert [t["input"]["word"] for t in request.tools] == ["a", "b"] and request.kind == "approval"
     assert set(request.tools[0]) == {"name", "input", "id", "rules"}
-    assert [result_of(r) for r in results(fake.requests[1])] == ["did a", "seen", "did b"]
+    assert [result_of(r) for r in results(fake.requests[1])] == ["seen", "did a", "did b"]
     assert told.of(ApprovalAnswer)[0].decision == "approve"
 
 
@@ -150,11 +151,12 @@ async def test_the_final_reply_in_plan_mode_is_the_plan(fake: FakeModels, turn: 
     assert (told.done.stop_reason, told.done.text) == ("plan_ready", "1. do it")
 
 
-async def test_entering_plan_mode_changes_what_is_offered(fake: FakeModels, turn: Run) -> None:
-    fake.script({"tools": [call("enter_plan_mode")]}, {"text": "the plan"})
+async def test_entering_plan_mode_changes_what_may_be_called(fake: FakeModels, turn: Run) -> None:
+    fake.script({"tools": [call("enter_plan_mode")]}, {"tools": [call("act")]}, {"text": "the plan"})
     told = await turn(tools=[*plan_tools(), ACT])
     assert told.of(ModeChange)[0].changes == {"enable_plan_mode": True}
-    assert "act" not in [t["name"] for t in fake.requests[1]["tools"]]
+    assert [(o.tool, o.status) for o in told.outcomes] == [("enter_plan_mode", "ok"), ("act", "denied")]
+    assert fake.requests[1]["tools"] == fake.requests[0]["tools"]
     assert told.done.stop_reason == "plan_ready"
 
 

@@ -43,7 +43,7 @@ async def main() -> None:
         result = await agent.run("hello", deadline_s=3)
         if result.output is not None:
             print(result.output.reason.upper(), result.text.upper(), result.usage.cost)
-        print(agent.workdir, agent.temperature + 1, agent.name.upper(), result.branch.unified().upper())
+        print(agent.workdir, (agent.temperature or 0) + 1, agent.name.upper(), result.branch.unified().upper())
         written: tuple[str, ...] = result.changes.written
         print(written, agent.data_dir)
         review(agent.branch)

@@ -111,6 +111,8 @@ def test_changing_a_setting_has_its_effect(here, key, value, check, steps, argum
     skill.parent.mkdir(parents=True)
     skill.write_text("---\nname: knitting\ndescription: knitting socks\n---\nPurl.\n")
     here.fake.script(*steps)
+    if name.endswith("temperature"):
+        here.fake.without.add("no temperature")
     seen = Seen(here, *here.run(*arguments))
     assert check(seen), (seen.code, seen.err)
 
@@ -133,13 +135,13 @@ def test_without_settings_the_defaults_are_seen(here):
     here.fake.script({"text": "ok"})
     seen = Seen(here, *here.run("hi"))
     assert seen.code == 0 and "remember the milk" in seen.system
-    assert (seen.last["model"], seen.last["max_tokens"]) == ("claude-sonnet-4-5-20250929", 16_384)
-    assert seen.last["temperature"] == 1.0 and "read_skill" in json.dumps(seen.last["tools"])
+    assert (seen.last["model"], seen.last["max_tokens"]) == ("claude-sonnet-5", 16_384)
+    assert "temperature" not in seen.last and "read_skill" in json.dumps(seen.last["tools"])
 
 
 def test_the_share_of_the_context_is_of_the_running_models_own_window(desk):
     """UI-54: a model's window counts where it is smaller than CONTEXT_WINDOW."""
-    small = {"models": {"anthropic:claude-sonnet-4-5-20250929": {"context_window": 4096}}}
+    small = {"models": {"anthropic:claude-sonnet-5": {"context_window": 4096}}}
     (desk.home / ".bowerbird").mkdir(exist_ok=True)
     (desk.home / ".bowerbird/config.yaml").write_text(json.dumps(small))
     desk.fake.script({"text": "ok", "usage": {"input": 1900, "output": 1}})

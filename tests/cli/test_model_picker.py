@@ -20,17 +20,15 @@ def test_the_list_marks_the_current_model_and_tab_completes_a_name(desk, client)
         terminal.wait_for("lists commands.")
         terminal.wait_for(">")
         terminal.send("/model\r")
-        terminal.wait_for(
-            "* anthropic:claude-sonnet-4-5" if client == "local" else "anthropic:claude-sonnet-4-5"
-        )
+        terminal.wait_for("* anthropic:claude-sonnet-5" if client == "local" else "anthropic:claude-sonnet-5")
         terminal.wait_for("$3 in, $15 out per 1M · 200k window")
         terminal.wait_for("change with /model NAME; Tab completes")
         terminal.send("/model sonnet\t")
         terminal.wait_for("$3 in")  # the menu
         terminal.send("\t")
-        terminal.wait_for("anthropic:claude-sonnet-4-5-20250929")  # in the line
+        terminal.wait_for("anthropic:claude-sonnet-5")  # in the line
         terminal.send("\r\r")  # takes it, sends it
-        terminal.wait_for("this session now runs on anthropic:claude-sonnet-4-5")
+        terminal.wait_for("this session now runs on anthropic:claude-sonnet-5")
 
 
 def test_a_bare_name_of_another_provider_is_asked_about(desk, models):

@@ -302,7 +302,7 @@ def test_a_projects_env_file_steers_nothing(desk):
     desk.fake.script({"text": "ok"})
     environment = desk.environment | {"DATABASE_URL": "postgresql://ann:pw@127.0.0.1:1/x"}
     assert desk.run("hi", env=environment)[0] == 0
-    assert desk.fake.requests[-1]["model"] == "claude-sonnet-4-5-20250929"
+    assert desk.fake.requests[-1]["model"] == "claude-sonnet-5"
 
 
 def test_doctor_names_what_is_wrong_and_what_to_do(desk):

@@ -131,11 +131,14 @@ def test_a_tool_and_a_rule_of_what_is_sent(desk: Desk, models: FakeModels) -> No
     read = {"tools": [{"name": "read_file", "input": {"path": "a.txt"}}]}
     count = {"tools": [{"name": "count_words", "input": {"text": "a b c"}}]}
     models.script(read, read, count, {"text": "done"})
+    own = desk.home / ".bowerbird"
+    own.mkdir(exist_ok=True)
+    (own / "config.yaml").write_text("agent: {keep_results: 0}\n")
     assert run(desk, "count the words")[0] == "done\n"
     offered = {tool["name"]: tool for tool in models.requests[0]["tools"]}
     assert offered["count_words"]["description"] == "Count the words of a text."
     assert '\\"result\\":3' in told(models.requests[-1])
-    assert "[Previous: used read_file]" in json.dumps(models.requests[-1]["messages"])
+    assert "[Previous: used read_file. " in json.dumps(models.requests[-1]["messages"])
 
 
 def test_a_feature_of_sessions(desk: Desk, models: FakeModels) -> None:

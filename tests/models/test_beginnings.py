@@ -84,7 +84,7 @@ def test_a_long_conversation_is_sent_in_the_same_bytes_whatever_was_kept_of_it(
     for _ in range(8):
         if chance.random() < 0.7:  # a mark often stays where it was
             marks = tuple(chance.randrange(len(said)) for _ in range(chance.randrange(4)))
-        more = {"cache_marks": marks, "tail": chance.choice(["", "now"])}
+        more = {"cache_marks": marks, "dated": chance.random() < 0.5}
         assert encoded(wire, held(said), **more) == as_one(monkeypatch, wire, said, **more)
         at = chance.randrange(len(said))
         match chance.randrange(4):

@@ -56,7 +56,7 @@ def test_the_second_process_needs_no_package(tmp_path: Path) -> None:
 def test_the_first_process_of_all_needs_no_package_for_a_model_in_common_use(tmp_path: Path) -> None:
     """UI-51: a new installation's first answer waits for no table of prices; what it costs is the same."""
     known, _, _ = priced(tmp_path, DEFAULT_MODEL)
-    assert float(known) == pytest.approx(0.00315)
+    assert float(known) == pytest.approx(0.0021)
     only = PRICED.replace(', price(Usage(input_tokens=1), "anthropic", "no-such-model")', ", 0")
     run = [sys.executable, "-c", only, str(tmp_path / "new"), DEFAULT_MODEL]
     said = subprocess.run(run, capture_output=True, text=True, check=True).stdout.split()

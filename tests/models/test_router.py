@@ -55,6 +55,7 @@ async def test_every_tier_gets_the_same_tools_and_its_own_limits(fake, router):
     """MO-42."""
     from msgspec.structs import replace
 
+    fake.without.add("no temperature")
     request = replace(HELLO, tools=(ToolSpec("f", "d", {"type": "object"}),), temperature=0.9)
     await complete(router, request)
     await complete(router.switch("expert"), request)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from support.model_settings import HELLO, KEY
 
 from bowerbird.core.errors import ModelError
-from bowerbird.core.messages import Message, ToolResultBlock, user_text
+from bowerbird.core.messages import Message, ToolResultBlock, ToolUseBlock, user_text
 from bowerbird.core.requests import TextDelta, Thinking, ToolSpec
 from bowerbird.models import Redactor, TracingModel, complete
 
@@ -98,9 +98,10 @@ async def test_planted_keys_are_in_no_trace_but_in_the_request(fake, open_fake, 
     secret = "correct horse/battery+staple"
     written = f"{secret} {KEY} {PATH} {HASH} ghp_{'a' * 36}"
     result = Message("user", (ToolResultBlock("c", written, data={"k": secret}),))
+    call = Message("assistant", (ToolUseBlock("c", "f", {}),))
     fake.script({"text": written, "tools": [{"name": "f", "input": {"x": secret}}]})
     records, model = traced(open_fake(wire), redactor=Redactor([secret, KEY]))
-    await complete(model, replace(HELLO, messages=(user_text(written), result), system=(secret,)))
+    await complete(model, replace(HELLO, messages=(user_text(written), call, result), system=(secret,)))
     text = json.dumps(records)
     for planted in (secret, KEY, "ghp_aaaa"):
         assert planted not in text

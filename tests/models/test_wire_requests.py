@@ -313,11 +313,13 @@ def marks(body: dict) -> list[str]:
 def test_cache_marks_stand_after_tools_system_the_asked_message_and_the_newest():
     """MO-54; the last system block may change per turn (MO-46), so it stands after the mark."""
     request = ModelRequest(
-        conversation(), system=("S", "model: m"), tools=TOOLS, cache_marks=(0, 1, 2), tail="Today is Friday."
+        conversation(), system=("S", "model: m"), tools=TOOLS, cache_marks=(0, 1, 2), dated=True
     )
     body = anthropic_body(request)
     assert marks(body) == ["tool a", "system S", "message 2 tool_result", "message 4 text"]
-    assert body["messages"][-1]["content"][-1] == {"type": "text", "text": "Today is Friday."}
+    day = f"Date: {request.messages[-1].ts[:10]}"
+    assert [block["text"] for block in body["messages"][-1]["content"]] == ["more", day]
+    assert day not in json.dumps(body["messages"][2])  # nothing stands between calls and what follows
     assert marks(anthropic_body(ModelRequest((user_text("x"),), system=("S",)))) == [
         "system S",
         "message 0 text",
@@ -338,15 +340,15 @@ def strip(value: object) -> object:
 
 @pytest.mark.parametrize("wire", ["anthropic", "openai"])
 def test_twenty_steps_each_begin_with_the_bytes_of_the_one_before(wire):
-    """MO-53, acceptance 9: the tail (date, hints) and marks are no part of the prefix."""
+    """Marks are no part of the prefix; the day of a message is, and stays."""
     messages: list[Message] = [user_text("begin")]
     before = b""
     for step in range(20):
-        request = ModelRequest(tuple(messages), system=("S", "model"), tools=TOOLS, tail=f"step {step}")
+        request = ModelRequest(tuple(messages), system=("S", "model"), tools=TOOLS, dated=True)
         sent = encode_body(strip(build(wire, request)))
         assert sent.startswith(before)
         assert encode_body(strip(build(wire, request))) == sent
-        body = strip(build(wire, msgspec.structs.replace(request, tail="")))
+        body = strip(build(wire, request))
         cached = {key: body[key] for key in ("tools", "system", "messages") if key in body}
         before = encode_body(cached).removesuffix(b"]}")
         call = ToolUseBlock(f"call_{step}", "a", {"step": step})

@@ -18,7 +18,7 @@ def test_health_names_model_version_sandbox_and_store(client: httpx.Client) -> N
     """SV-6."""
     body = client.get("/health").json()
     assert body["status"] == "ok"
-    assert body["model"] == "claude-sonnet-4-5-20250929"
+    assert body["model"] == "claude-sonnet-5"
     assert body["sandbox"] in ("overlay", "copy", "none")
     assert body["store"] == "sqlite"
     assert re.fullmatch(r"\d+\.\d+\.\d+.*", body["version"])

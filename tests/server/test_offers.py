@@ -14,7 +14,7 @@ TIERS = {
     "model_router.enabled": True,
     "model_router.default_tier": "standard",
     "model_router.tiers": {
-        "standard": {"name": "anthropic", "model": "claude-sonnet-4-5-20250929"},
+        "standard": {"name": "anthropic", "model": "claude-sonnet-5"},
         "expert": {"name": "anthropic", "model": "claude-opus-4-5"},
     },
 }

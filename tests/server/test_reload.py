@@ -106,7 +106,7 @@ def test_the_command_says_what_applies_and_what_needs_a_restart(tmp_path: Path, 
     write(tmp_path, fake, f"server: {{port: {port}}}\n")
     fake.script({"text": "hello"})
     with serving(tmp_path, port) as (_, http, _):
-        assert http.get("/health").json()["model"] == "claude-sonnet-4-5-20250929"
+        assert http.get("/health").json()["model"] == "claude-sonnet-5"
         page = {"Origin": "https://pages.example"}
         assert http.get("/health", headers=page).status_code == 403
         more = f"server: {{port: {port}, host: localhost, origins: ['https://pages.example']}}\n"
@@ -127,6 +127,7 @@ def test_the_command_says_what_applies_and_what_needs_a_restart(tmp_path: Path, 
         assert http.get("/health", headers=page).status_code == 200
         assert http.get("/api/skills").json() == []
         assert http.get(f"/api/conversations/{begin(http)}").json()["thinking_effort"] == "max"
+        fake.without.add("no temperature")
         say(http, begin(http), "hi")
         assert fake.requests[-1]["temperature"] == 0.3
         server = f"mcp_servers: {{demo: {{command: '{sys.executable}', args: ['{SERVER}']}}}}\n"

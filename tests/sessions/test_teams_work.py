@@ -158,6 +158,7 @@ async def test_each_task_is_claimed_by_one_of_two_idle_teammates(
 
 async def test_teammates_have_their_own_model_and_temperature(fake: FakeModels, tmp_path: Path) -> None:
     """DE-67, MO-47: `TEAMMATE_MODEL`, or the main one; `TEAMMATE_TEMPERATURE`."""
+    fake.without.add("no temperature")
     flags = {"agent.teammate_model": "anthropic:claude-haiku-4-5", "agent.teammate_temperature": 0.25}
     async with opened(tmp_path, fake, **flags) as app:
         play(fake, {})
@@ -196,6 +197,7 @@ async def test_in_the_servers_own_workspace_the_copies_are_real_files(
 
 async def test_other_team_settings_count_from_the_next_call_on(fake: FakeModels, tmp_path: Path) -> None:
     """CF-13: `agent.max_teammates` and the teammates' temperature, without a restart."""
+    fake.without.add("no temperature")
     play(fake, {})
     async with opened(tmp_path, fake) as app:
         lead, teams = await new_lead(app, tmp_path), app.sessions.part(Teams)

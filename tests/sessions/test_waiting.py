@@ -366,3 +366,33 @@ async def test_a_rule_that_asks_is_asked_once_for_all_calls_of_a_batch(
         await ended(home, thread)
         branch = await home.service.branch(thread)
         assert branch.changes().written == ("/a", "/b")
+
+
+async def test_approval_switched_on_by_a_call_s_time_is_asked_for_from_the_next_call_on(
+    tmp_path: Path, fake: FakeModels
+) -> None:
+    """Whoever is told that people are asked now is told the truth, also while a turn runs."""
+    ran: list[str] = []
+    places: list[Any] = []
+
+    async def first() -> str:
+        """Do the first thing."""
+        home, thread = places
+        await home.service.set_flags(thread, {"enable_approval": True})
+        ran.append("first")
+        return "did"
+
+    async def second() -> str:
+        """Do the second thing."""
+        ran.append("second")
+        return "did"
+
+    tools = (Tool(first, effect="branch"), Tool(second, effect="branch"))
+    both = {"tools": [{"name": "first", "input": {}}, {"name": "second", "input": {}}]}
+    fake.script(both, {"text": "done"})
+    async with place(tmp_path, fake, tools=tools, attended=False) as home:
+        thread = await home.session()
+        places += [home, thread]
+        await home.ask(thread)
+        said = [body["status"] for body in await home.bodies(thread, "tool_outcome")]
+    assert ran == ["first"] and said == ["ok", "denied"]

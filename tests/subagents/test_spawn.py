@@ -135,6 +135,7 @@ async def test_a_child_starts_from_its_own_instructions_and_one_message(
         """
         return text
 
+    fake.without.add("no temperature")
     agent = make(
         project, tools=[extra], instructions="Be the lead.", temperature=0.25, name="chief",
         examples=[{"input": "a", "output": "b"}],

@@ -63,24 +63,27 @@ async def test_a_type_is_enforced_for_a_spawned_subagent_too(
 async def test_a_task_that_conflicts_merges_nothing_and_gives_the_handle(
     fake: FakeModels, make: Any, project: Path
 ) -> None:
-    """DE-14: the caller writes the same line while its subagent works."""
+    """Another subagent of the same message writes the same line; what they bring is merged in call order."""
     edit = [
         call("edit_file", path="a.txt", old="line 1\n", new="child\n"),
         call("write_file", path="new.txt", content="n"),
     ]
     play(fake, {
-        "small": [{"tools": edit}, {"text": "did both", "ttft_s": 0.3}],
+        "slow": [{"tools": [call("edit_file", path="a.txt", old="line 1\n", new="slow\n")]},
+                 {"text": "slowly", "ttft_s": 0.5}],
+        "small": [{"tools": edit}, {"text": "did both"}],
         "lead": [
-            {"tools": [*task("code")["tools"], call("edit_file", path="a.txt", old="line 1\n", new="lead\n")]},
-            {"tools": [call("merge_subagent", handle="subagent_0", force=True)]},
+            {"tools": [*task("code", "slow job")["tools"], *task("code")["tools"]]},
+            {"tools": [call("merge_subagent", handle="subagent_1", force=True)]},
             {"text": "done"},
         ],
     })  # fmt: skip
     agent = make(project)
     await agent.run("lead")
-    said = results(requests_of(fake, "lead")[1])[0]["content"]
+    first, said = (block["content"] for block in results(requests_of(fake, "lead")[1]))
+    assert "slowly" in str(first) and "Nothing was merged" not in str(first)
     assert "did both" in str(said) and "Nothing was merged" in str(said)
-    assert "subagent_0" in str(said) and "/a.txt" in str(said)
+    assert "subagent_1" in str(said) and "/a.txt" in str(said)
     assert agent.branch.read_overlay("a.txt").startswith(b"child\n")  # taken by force afterwards
     assert agent.branch.changes().written == ("/a.txt", "/new.txt")
 

@@ -62,6 +62,11 @@ class Told:
         return [e for e in self.events if isinstance(e, kind)]
 
 
+def may_call(body: dict[str, Any]) -> bool:
+    """Whether a request offers tools that may be called."""
+    return bool(body.get("tools")) and body.get("tool_choice") != {"type": "none"}
+
+
 def results(body: dict[str, Any]) -> list[dict[str, Any]]:
     """Tool results in a request as the Anthropic wire carries them, oldest first."""
     return [

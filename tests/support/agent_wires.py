@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from aiohttp import web
+from support.provider_rules import refusal
 
 
 class AgentWires:
@@ -56,6 +57,9 @@ class AgentWires:
             if request.path.endswith("/api/tags"):
                 return web.json_response({"models": [{"name": name} for name in self.models]})
             return web.json_response({"data": [{"id": name} for name in self.models]})
+        refused = refusal(request.path, body or {}, request.headers)
+        if refused is not None:
+            return web.json_response({"error": {"message": refused}}, status=400)
         kind = "application/x-ndjson" if request.path == "/api/chat" else "text/event-stream"
         response = web.StreamResponse(headers={"content-type": kind})
         await response.prepare(request)

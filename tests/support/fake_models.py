@@ -1,7 +1,8 @@
 """A scripted model server on loopback: Anthropic Messages and OpenAI Chat Completions over real HTTP.
 
 Here: the server, its scripting and its log of what clients asked. Not here: any of our
-clients, nor checks; tests decide what the log must show.
+clients, nor checks; tests decide what the log must show. What the real provider would refuse
+(`provider_rules`) is refused here too, whatever the script says.
 
 A STEP is a dict, every key optional:
 
@@ -58,6 +59,7 @@ from support.fake_wire import (
     openai_json,
 )
 from support.patience import HANG_S
+from support.provider_rules import refusal
 
 
 class FakeModels:
@@ -79,6 +81,8 @@ class FakeModels:
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
         self.times: list[float] = []  # time.monotonic() of each request
+        self.without: set[str] = set()  # rules of `provider_rules` that this server does not have
+        self.refused: list[str] = []  # what the real provider would have refused, and so it was
         self.closed = 0
         self.closed_times: list[float] = []
         self._answer: Callable[[dict[str, Any], int], Step] | None = None
@@ -137,7 +141,7 @@ class FakeModels:
         with self._changed:
             self._answer = None
             self.closed = 0
-            for log in (self.requests, self.headers, self.paths, self.times, self.closed_times):
+            for log in (self.requests, self.headers, self.paths, self.times, self.refused, self.closed_times):
                 log.clear()
 
     @property
@@ -222,6 +226,10 @@ class FakeModels:
         body = json.loads(raw)
         number = self._log(body, headers, path)
         step = self._answer(body, number) if self._answer else directed_step(body)
+        refused = refusal(path, body, headers, self.without)
+        if refused is not None:
+            self.refused.append(refused)
+            step = {"status": 400, "body": error_body(400, path.endswith("/messages"), refused)}
         answer = asyncio.create_task(self._respond(writer, path, body, step, number))
         gone = asyncio.create_task(_until_closed(reader))
         try:

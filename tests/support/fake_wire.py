@@ -105,9 +105,9 @@ class Plan:
             self.usage = {**blank, **usage}
 
 
-def error_body(status: int, anthropic: bool) -> dict[str, Any]:
+def error_body(status: int, anthropic: bool, message: str = "") -> dict[str, Any]:
     kind = _ERROR_TYPES.get(status, "api_error")
-    error = {"type": kind, "message": f"scripted failure {status}"}
+    error = {"type": kind, "message": message or f"scripted failure {status}"}
     return (
         {"type": "error", "error": error} if anthropic else {"error": {**error, "code": None, "param": None}}
     )

@@ -170,3 +170,19 @@ async def test_a_run_without_a_branch_says_so() -> None:
     result = await read.call({"path": "a"}, ToolContext())
     assert result.is_error
     assert "no branch" in result.text
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "--- a/a.txt\n+++ b/a.txt\n@@\n-two\n+three\n",
+        "--- a/a.txt\n+++ b/a.txt\n",
+        "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n two\n",
+    ],
+    ids=["bare header", "no hunk", "context only"],
+)
+async def test_a_patch_that_changes_nothing_is_no_success(desk: Desk, patch: str) -> None:
+    desk.put("a.txt", "one\ntwo\n")
+    result = await desk.use("apply_patch", patch=patch)
+    assert result.is_error and "nothing was changed" in result.text and "0 hunks" not in result.text
+    assert desk.branch.changes().record() == {"written": [], "deleted": []}

@@ -55,7 +55,7 @@ class Agent(AgentValue, Delegating, Generic[OutputT]):
         prompt_template: of the message made from data: {inputs} {inputs_schema} {outputs_schema} {examples}.
         examples: `[{"input": …, "output": …}]` for tool rounds.
         instructions: replace `get_default_instructions(workdir)`. final_instructions: for the output.
-        temperature: 0 to 2. reasoning_effort: low, medium, high, max.
+        temperature: 0 to 2, None = not sent. reasoning_effort: low, medium, high, max.
         use_inputs_schema, use_outputs_schema: put that schema into the prompt.
         use_chain_of_thought: a thinking part each round for models without native thinking.
         autonomous: False = `run` does one step.
@@ -99,7 +99,7 @@ class Agent(AgentValue, Delegating, Generic[OutputT]):
         examples: Examples = None,
         instructions: str | None = None,
         final_instructions: str | None = None,
-        temperature: float = 0.0,
+        temperature: float | None = None,
         use_inputs_schema: bool = False,
         use_outputs_schema: bool = False,
         reasoning_effort: str | None = None,

@@ -4,7 +4,7 @@ Here: `Caller`, the calling run as its children see it, `ChildRun`, how a child'
 other, and the protocols. Not here: any implementation (`bowerbird.subagents`), the tools.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -43,6 +43,10 @@ def untold(_event: SubagentStart | SubagentEnd) -> None:
     """Tell nobody: a program called, and has the result."""
 
 
+async def nothing_earlier() -> None:
+    """No call was started before."""
+
+
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """The calling run at the moment of a call: what its children inherit, and whom they tell.
 
@@ -71,6 +75,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     returns: bool = True
     price: PriceOf = free
     emit: Callable[[SubagentStart | SubagentEnd], None] = untold
+    earlier: Callable[[], Awaitable[None]] = nothing_earlier
 
 
 class Delegate(Protocol):

@@ -150,7 +150,7 @@ async def turn_run(
         delegate=delegate,
         output=_output(options),
         sampling=Sampling(
-            temperature=float(options.temperature),
+            temperature=None if options.temperature is None else float(options.temperature),
             thinking=Thinking(enabled=True, effort=options.effort) if options.effort else None,
             chain_of_thought=options.use_chain_of_thought,
         ),

@@ -11,6 +11,7 @@ from typing import Any
 
 from bowerbird.core.errors import InvalidArgument
 
+KEEP_RESULTS = 0.6
 LEAST_OUTPUT_TOKENS = 1024  # a call is not sent with less room for its answer (MO-50)
 
 
@@ -27,6 +28,8 @@ class Limits:
         max_tool_calls: calls per run. tool_result_chars: characters of one result.
         context_window: tokens; the model's own window wins when it is smaller.
         compact_threshold: the part of the window that may fill before history is summarised.
+        keep_results: the part of the window that may fill before results of tools are replaced by one line
+            each, in one large step; 0 = all but the newest three always are.
         allow_unpriced: run a model of unknown price although `max_cost` is set.
 
     Raises:
@@ -47,6 +50,7 @@ class Limits:
     tool_result_chars: int = 50_000
     context_window: int = 200_000
     compact_threshold: float = 0.7
+    keep_results: float = KEEP_RESULTS
     allow_unpriced: bool = False
 
     def __post_init__(self) -> None:
@@ -64,6 +68,8 @@ class Limits:
             raise InvalidArgument(
                 f"compact_threshold is {self.compact_threshold!r}; use a fraction between 0 and 1"
             )
+        if not 0 <= self.keep_results < 1:
+            raise InvalidArgument(f"keep_results is {self.keep_results!r}; use 0, or a fraction below 1")
 
     @classmethod
     def of(cls, value: "Limits | Mapping[str, Any] | None") -> "Limits":

@@ -47,7 +47,7 @@ class AgentOptions:
     examples: Sequence[Mapping[str, Any]] | None = None
     instructions: str | None = None
     final_instructions: str | None = None
-    temperature: float = 0.0
+    temperature: float | None = None
     use_inputs_schema: bool = False
     use_outputs_schema: bool = False
     reasoning_effort: str | None = None
@@ -105,9 +105,9 @@ class AgentOptions:
 
     def _check_numbers(self) -> None:
         _integer("max_subagent_depth", self.max_subagent_depth, least=0)
-        if isinstance(self.temperature, bool) or not isinstance(self.temperature, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise InvalidArgument(f"temperature is {self.temperature!r}; use a number from 0 to 2")
-        if not 0 <= self.temperature <= 2:
+        given = self.temperature
+        is_number = isinstance(given, int | float) and not isinstance(given, bool)
+        if given is not None and not (is_number and 0 <= given <= 2):
             raise InvalidArgument(f"temperature is {self.temperature!r}; use a number from 0 to 2")
 
     def _check_choices(self) -> None:

@@ -66,8 +66,8 @@ def decide(tool: Judged, arguments: Mapping[str, Any], mode: Mode, policy: Polic
 
 
 def _decided(tool: Judged, arguments: Mapping[str, Any], mode: Mode, policy: Policy) -> Decision:
-    if mode == "plan" and not _in_plan_mode(tool, arguments):
-        return Decision("deny", f"{tool.name} is not available in plan mode; call exit_plan_mode first")
+    if (wrong := _in_wrong_mode(tool, arguments, mode)) is not None:
+        return Decision("deny", wrong)
     if policy.role is not None and tool.name not in policy.role:
         return Decision("deny", f"{tool.name} is not among the tools of this role")
     if policy.awaiting and tool.effect not in ("read", "plan") and tool.name not in WHILE_AWAITING:
@@ -96,7 +96,7 @@ def offered(tool: Judged, mode: Mode, policy: Policy) -> bool:
         return False
     if mode == "plan":
         return tool.name == "task" or _in_plan_mode(tool, {})
-    return tool.name != "exit_plan_mode"
+    return True
 
 
 def _by_class(tool: Judged, arguments: Mapping[str, Any], policy: Policy) -> Decision:
@@ -129,6 +129,16 @@ def _unnamed_host(tool: Judged, arguments: Mapping[str, Any], policy: Policy) ->
     host, port = host_and_port(str(arguments.get("url", "")))
     named = any(fnmatchcase(name, pattern) for pattern in policy.hosts for name in (host, f"{host}:{port}"))
     return None if named else (host or "that host")
+
+
+def _in_wrong_mode(tool: Judged, arguments: Mapping[str, Any], mode: Mode) -> str | None:
+    """Return why a call has no place in this mode, None when it has."""
+    if mode != "plan":
+        no_plan = "plan mode is off, so there is no plan to hand in; go on with the work"
+        return no_plan if tool.name == "exit_plan_mode" else None
+    if _in_plan_mode(tool, arguments):
+        return None
+    return f"{tool.name} is not available in plan mode; call exit_plan_mode first"
 
 
 def _in_plan_mode(tool: Judged, arguments: Mapping[str, Any]) -> bool:

@@ -122,8 +122,8 @@ class Who(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         session, turn: ids. agent: its name. purpose: of its model calls, in the books.
         configurable: `channel`, `chat_id`, `user_id` of the door, for tools.
-        identity: who this agent is in its team; put before what is sent while that is short, or summarised
-           . awaiting: whether a plan of it waits for an answer, so that it may only read.
+        identity: who this agent is in its team; put before what is sent.
+        awaiting: whether a plan of it waits for an answer, so that it may only read.
     """
 
     session: str = ""
@@ -151,12 +151,12 @@ class Summaries(msgspec.Struct, frozen=True, kw_only=True):
     """How a history that grew too long is summarised.
 
     Args:
-        model: writes them, at `temperature`; None = the run's own.
+        model: writes them, at `temperature`; None = the run's own, and none.
         notes: open tasks, plan and the like by heading, for what must not be lost.
     """
 
     model: "Model | None" = None
-    temperature: float = 0.2
+    temperature: float | None = None
     notes: Callable[[], Awaitable[Mapping[str, str]]] | None = None
 
 
@@ -194,9 +194,11 @@ class TurnRun(msgspec.Struct, frozen=True, kw_only=True):
         stop: set it to end the run; see `StopSignal`.
         router, tier: for models with tiers; the tier active when the run begins.
         compact: summarise before the first call; the text is the focus, "" for none (a user's wish).
+        switched: gives what people switched in the session since it was asked last: `enable_approval`,
+            `enable_plan_mode`, `auto_approve`.
         one_step: after the pending calls one model call, and its calls are left pending.
         sampling, summaries, storage, who: see these.
-        tail: text for the end of the newest user message of every request (say the date).
+        dated: the model is told the day of each message of a user.
     """
 
     model: "Model"
@@ -223,8 +225,9 @@ class TurnRun(msgspec.Struct, frozen=True, kw_only=True):
     router: Router | None = None
     tier: str = ""
     compact: str | None = None
+    switched: Callable[[], Awaitable[Mapping[str, Any]]] | None = None
     one_step: bool = False
-    tail: str = ""
+    dated: bool = False
     sampling: Sampling = msgspec.field(default_factory=Sampling)
     summaries: Summaries = msgspec.field(default_factory=Summaries)
     storage: Storage = msgspec.field(default_factory=Storage)

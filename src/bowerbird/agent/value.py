@@ -42,7 +42,7 @@ class AgentChanges(TypedDict, total=False):
     examples: Examples
     instructions: str | None
     final_instructions: str | None
-    temperature: float
+    temperature: float | None
     use_inputs_schema: bool
     use_outputs_schema: bool
     reasoning_effort: str | None
@@ -153,8 +153,8 @@ class AgentValue:
         return self._options.final_instructions
 
     @property
-    def temperature(self) -> float:
-        """0 to 2."""
+    def temperature(self) -> float | None:
+        """0 to 2, None = not sent."""
         return self._options.temperature
 
     @property

@@ -4,7 +4,6 @@ Here: the composition of one `TurnRun`, anew for each attempt. Not here: what fe
 (`parts.py`), the loop, the journal, who drives the turn.
 """
 
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -146,7 +145,7 @@ class SettingsTurnMaker:
             who=Who(agent="main", configurable={
                 "channel": session.channel, "chat_id": session.chat_id, "user_id": context.sender.get("id")
             }),
-            tail=f"Date: {datetime.now(UTC):%Y-%m-%d}",
+            dated=True,
         )  # fmt: skip
 
     async def prepare(self) -> None:
@@ -266,7 +265,7 @@ def offered_tools(
     made = families or ToolFamilies(settings)
     tools: list[Tool] = [*made.files, *processes.tools, *made.python, *made.think]
     tools += [*made.skills(library), *made.web]
-    wanted = {"compact", "exit_plan_mode" if plan else "enter_plan_mode"}
+    wanted = {"compact", "exit_plan_mode"} if plan else {"compact", "enter_plan_mode", "exit_plan_mode"}
     absent = dict(processes.absent or {})
     if attended:
         wanted.add("ask_user")

@@ -276,6 +276,7 @@ def turn_limits(settings: Settings, flags: dict[str, Any], model: str) -> "Limit
         max_cost=flags.get("max_cost"),
         context_window=agent.context_window,
         compact_threshold=agent.compact_threshold,
+        keep_results=agent.keep_results,
         allow_unpriced=bool(entry and entry.allow_unpriced),
     )
 

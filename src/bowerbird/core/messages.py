@@ -149,6 +149,11 @@ class Message(msgspec.Struct, frozen=True, dict=True):
         return tuple(found)
 
 
+def day_of(message: Message) -> str:
+    """Return what a model is told of the day of a message."""
+    return f"Date: {message.ts[:10]}"
+
+
 def user_text(text: str) -> Message:
     """Return a user message of one text block."""
     return Message("user", (TextBlock(text),))

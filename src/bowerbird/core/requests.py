@@ -19,8 +19,8 @@ Purpose = Literal["main", "subagent", "teammate", "compact", "memory", "title", 
 Effort = Literal["low", "medium", "high", "max"]
 
 
-class ToolSpec(msgspec.Struct, frozen=True):
-    """A tool as a model is told of it."""
+class ToolSpec(msgspec.Struct, frozen=True, dict=True):
+    """A tool as a model is told of it; what a wire makes of it is kept with it."""
 
     name: str
     description: str
@@ -50,6 +50,7 @@ class ModelInfo(msgspec.Struct, frozen=True):
     priced: bool = False
     price: Price | None = None  # set by hand; it wins over what is known
     small: bool = False  # marks the embedded model in every door
+    checks_history: bool = False  # its reasoning counts only while all before it stays as it was
 
     @property
     def name(self) -> str:
@@ -65,7 +66,8 @@ class ModelRequest(msgspec.Struct, frozen=True):
         tool_choice: `auto`, `none`, `required`, or a tool's name.
         cache_marks: indexes of `messages` after which a provider may mark its cache.
         session: stable id of the session, for providers that key their cache; "" when none.
-        tail: text for the end of the newest user message: date, hints; never part of the prefix.
+        dated: each message of a user is sent with its day, which never changes: nothing before the new end
+            of a conversation may differ from call to call.
         read_blob: reads files that messages name; None = as the model was opened with.
     """
 
@@ -81,7 +83,7 @@ class ModelRequest(msgspec.Struct, frozen=True):
     purpose: Purpose = "main"
     cache_marks: tuple[int, ...] = ()
     session: str = ""
-    tail: str = ""
+    dated: bool = False
     read_blob: Callable[[str], bytes] | None = None
 
 

@@ -32,6 +32,7 @@ class _Family(NamedTuple):
     images: bool = True
     constrained: bool = False
     max_name: str = "max"
+    checks_history: bool = False
 
 
 _CLAUDE = (
@@ -42,6 +43,14 @@ _CLAUDE = (
     _Family(r"claude-opus-4(-[01])?(-20\d+)?$", 200_000, 32_000, "budget"),
     _Family(r"claude-sonnet-4(-0)?(-20\d+)?$", 200_000, 64_000, "budget"),
     _Family(r"claude-(opus|sonnet|haiku)-4-5", 200_000, 64_000, "budget", constrained=True),
+    _Family(
+        r"claude-((opus|sonnet|haiku)-5-5|(fable|mythos)-5-[12])",
+        200_000,
+        64_000,
+        "adaptive",
+        constrained=True,
+        checks_history=True,
+    ),
     _Family(r"claude-", 200_000, 64_000, "adaptive", constrained=True),
 )
 _OPENAI = (
@@ -92,6 +101,11 @@ def _family(model: str) -> _Family:
     return next((family for pattern, family in _FAMILIES if pattern.match(name)), _UNKNOWN)
 
 
+def checks_history(model: str) -> bool:
+    """Whether the reasoning of `model` counts only while all before it stays as it was."""
+    return _family(model).checks_history
+
+
 def traits_of(
     preset: Preset,
     model: str,
@@ -131,6 +145,7 @@ def traits_of(
         cache=preset.wire == "anthropic" or preset.name in ("openai", "deepseek", "google-genai"),
         priced=priced,
         price=known.price,
+        checks_history=family.checks_history,
     )
     return Traits(
         info=info,

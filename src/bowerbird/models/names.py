@@ -93,7 +93,7 @@ def refuse_foreign(text: str, provider: str) -> None:
         ForeignModel: naming the prefix that was meant.
 
     Example:
-        >>> refuse_foreign("claude-sonnet-4-5", "anthropic")
+        >>> refuse_foreign("claude-sonnet-5", "anthropic")
     """
     name = text.strip()
     owner = next((vendor for vendor, names in _VENDORS.items() if names.match(name)), None)

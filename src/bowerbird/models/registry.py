@@ -104,7 +104,7 @@ class ModelPool:
 
     Example:
         pool = ModelPool(settings)
-        model = pool.get("anthropic:claude-sonnet-4-5")
+        model = pool.get("anthropic:claude-sonnet-5")
         await pool.aclose()
     """
 

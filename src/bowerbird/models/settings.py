@@ -168,7 +168,7 @@ class ModelSettings:
     """
 
     provider: str = "anthropic"
-    model: str = "claude-sonnet-4-5-20250929"
+    model: str = "claude-sonnet-5"
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict[str, ProviderSettings])
     overrides: Mapping[str, ModelOverride] = field(default_factory=dict[str, ModelOverride])
     retry: RetryPolicy = field(default_factory=RetryPolicy)

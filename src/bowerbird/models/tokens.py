@@ -45,5 +45,4 @@ def estimate_request(request: ModelRequest) -> int:
         estimate_text(tools)
         + sum(estimate_text(text) for text in request.system)
         + estimate_messages(request.messages)
-        + estimate_text(request.tail)
     )

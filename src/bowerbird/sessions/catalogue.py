@@ -145,8 +145,8 @@ class Catalogue:
     async def set_flags(self, thread_id: str, changes: Mapping[str, Any], by: str = "user") -> None:
         """Change a session's settings durably; every viewer is told.
 
-        Flags, columns and the `settings` record are one transaction. A running turn goes on with
-        what it began with.
+        Flags, columns and the `settings` record are one transaction. In a running turn approval and plan
+        mode hold from the next call of a tool on; the rest of it goes on with what it began with.
 
         Args:
             changes: `enable_plan_mode`, `enable_teams`, `enable_tracing`, `enable_approval`,

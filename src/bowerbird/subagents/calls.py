@@ -84,6 +84,7 @@ class Calls:
         text = child.result or ""
         if kind.changes == "drop":
             return {**facts, "result": text, "text": text}
+        await self.caller.earlier()
         merged = await self._merge(child, None, force=False, whole=True)
         if merged["conflicts"] or merged["skipped"]:
             paths = ", ".join(dict.fromkeys((*merged["conflicts"], *merged["skipped"])))

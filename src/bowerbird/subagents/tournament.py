@@ -262,6 +262,7 @@ class _Tournament:
         if note:
             result["note"] = note
         if best is not None and self._wish.merge == "best":
+            await self._calls.caller.earlier()
             result["merge"] = await self._calls.merge(rows[0]["handle"])
         return result
 

@@ -20,7 +20,6 @@ from bowerbird.core.messages import (
     result_text,
 )
 
-FEW_MESSAGES = 3  # up to so many, an agent of a team is told who it is
 KEPT_SHARE = 0.25  # of the window, for the newest messages beside a summary
 CHARS_PER_TOKEN = 4
 
@@ -70,20 +69,20 @@ def _sending_of(history: History) -> Sending:
         or known.unsent != history.unsent
         or known.taken > len(messages)
     ):
-        return Sending.of(messages, history.compactions, history.unsent, history.started)
+        return Sending.of(messages, history.compactions, history.unsent, history.started, history.room)
     if known.taken < len(messages):
         known = known.copy()
         known.extend(messages[known.taken :], history.started)
     return known
 
 
-def introduced(view: SentView, identity: str, history: History) -> SentView:
-    """Return a view that says first who the agent is, while it is short or a summary stands in it.
+def introduced(view: SentView, identity: str) -> SentView:
+    """Return a view that says first who the agent is.
 
     Args:
         identity: what is said; "" leaves every view as it is.
     """
-    if not identity or not view.messages or not (len(view.messages) <= FEW_MESSAGES or history.compactions):
+    if not identity or not view.messages:
         return view
     first = Message("user", (TextBlock(identity),), "identity", view.messages[0].ts)
     marks = tuple(mark + 1 for mark in view.cache_marks)

@@ -50,6 +50,7 @@ class History:
             attempt that is run again.
         injected: ids of user messages that the runtime made; the user did not say these.
         last_context: input tokens of the newest model call since the last compaction, 0 = unknown.
+        room: characters of what is sent before old results are replaced; see `Sending`.
         sending: what is sent of its beginning, worked out when it was built; never changed from then on.
     """
 
@@ -59,6 +60,7 @@ class History:
     unsent: frozenset[str] = frozenset()
     injected: AbstractSet[str] = frozenset()
     last_context: int = 0
+    room: int | None = None
     sending: Sending | None = field(default=None, compare=False, repr=False)
 
     def recent(self, turns: int | None) -> "History":
@@ -78,12 +80,19 @@ class History:
         return message.role == "user" and message.id not in self.injected and not has_results
 
     @classmethod
-    def of(cls, events: Iterable[RunEvent], unsent: Iterable[str] = ()) -> "History":
+    def of(cls, events: Iterable[RunEvent], unsent: Iterable[str] = (), room: int | None = None) -> "History":
         """Return the history that these step events make; live events are passed over."""
-        builder = HistoryBuilder(cls(unsent=frozenset(unsent)))
+        builder = HistoryBuilder(cls(unsent=frozenset(unsent), room=room))
         for event in events:
             builder.add(event)
         return builder.build()
+
+    def within(self, room: int | None) -> "History":
+        """Return the history with another room for what is sent of it."""
+        known = self.sending
+        if room == self.room:
+            return self
+        return replace(self, room=room, sending=None if known is None else known.within(room))
 
     @property
     def pending_calls(self) -> tuple[ToolUseBlock, ...]:
@@ -148,6 +157,7 @@ class HistoryBuilder:
                 unsent=self.unsent,
                 injected=self.injected,
                 last_context=self.last_context,
+                room=self.base.room,
                 sending=self._sent_so_far(),
             )
         return self._built
@@ -185,7 +195,7 @@ class HistoryBuilder:
             if known is not None and known.unsent == self.unsent and self.messages:
                 summed = known.summed_up(compactions, self.messages[0].id)
             self._sending = known = summed or Sending.of(
-                self.messages, compactions, self.unsent, self.started
+                self.messages, compactions, self.unsent, self.started, self.base.room
             )
             self._is_shared = False
         end = len(self.messages)

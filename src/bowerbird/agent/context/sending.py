@@ -11,10 +11,13 @@ from typing import NamedTuple
 
 from bowerbird.core.events import Compaction
 from bowerbird.core.growing import Growing, Names
-from bowerbird.core.messages import ImageBlock, Message, TextBlock, ToolResultBlock, result_text
+from bowerbird.core.messages import IMAGE_SIZE, ImageBlock, Message, TextBlock, ToolResultBlock, result_text
 
 LONG_RESULT = 100  # characters; longer results are replaced once they are old
 FULL_RESULTS = 3  # newest results that stay whole
+LEFT = 0.5  # of the room, once results were replaced to make some
+LEAST_GAIN = 0.125  # of the room; a step that frees less is not worth a beginning that is written anew
+CLEARED = "[Previous: used {tool}. The result was cleared to make room: call it again to read it again.]"
 NEVER_SHORTENED = frozenset(("read_skill",))
 EFFECT_UNKNOWN = "interrupted, effect unknown"
 NOT_EXECUTED = "not executed"
@@ -27,15 +30,18 @@ class _Open(NamedTuple):
     call: str
     tool: str
     can_be: bool
+    size: int
 
 
 class Sending:
     """The sent form of a history up to its last finished exchange. Owned by whoever made or copied it.
 
-    A result that is replaced stays replaced in every longer history: what protects a result (being among
-    the last three, or unseen) is lost for good when newer ones arrive. So nothing is ever taken back.
+    A result that is replaced stays replaced in every longer history with the same summaries, whether it
+    grew or is worked out anew: what is replaced follows from the messages before alone.
 
     Attributes:
+        room: characters of what is sent; when there are more, results are replaced in one large step, old
+            and large ones first. 0 = all but the newest three always are, None = none is.
         taken: how many messages of the history are in it.
         sent: what is sent of them. size: characters of that.
         shortened: index of the last sent message with a shortened result, -1 for none.
@@ -43,9 +49,12 @@ class Sending:
     """
 
     def __init__(
-        self, compactions: tuple[Compaction, ...] = (), unsent: frozenset[str] = frozenset()
+        self,
+        compactions: tuple[Compaction, ...] = (),
+        unsent: frozenset[str] = frozenset(),
+        room: int | None = None,
     ) -> None:
-        self.compactions, self.unsent = compactions, unsent
+        self.compactions, self.unsent, self.room = compactions, unsent, room
         self.taken = 0
         self.sent: Growing[Message] = Growing()
         self.size = 0
@@ -62,9 +71,10 @@ class Sending:
         compactions: tuple[Compaction, ...],
         unsent: frozenset[str],
         started: Collection[str],
+        room: int | None = None,
     ) -> "Sending":
         """Return the sent form of a whole history."""
-        made = cls(compactions, unsent)
+        made = cls(compactions, unsent, room)
         made._extend(standing(messages, compactions), started)
         made.taken = len(messages)
         made.calls = Names.of(use.id for message in messages for use in message.tool_uses)
@@ -72,11 +82,19 @@ class Sending:
 
     def copy(self) -> "Sending":
         """Return one that can grow by itself."""
-        other = Sending(self.compactions, self.unsent)
+        other = Sending(self.compactions, self.unsent, self.room)
         other.taken, other.size, other.shortened = self.taken, self.size, self.shortened
         other.sent, other.calls = self.sent, self.calls
         other._open, other._said, other._names = self._open.copy(), self._said, self._names
         return other
+
+    def within(self, room: int | None) -> "Sending | None":
+        """Return the sent form with another room; None where it has to be worked out anew."""
+        if room != 0 and self.shortened < 0 and (room is None or self.size <= room):
+            other = self.copy()
+            other.room = room
+            return other
+        return None
 
     def summed_up(self, compactions: tuple[Compaction, ...], first_id: str) -> "Sending | None":
         """Return what is sent once one more summary stands for the beginning; the rest is not looked at.
@@ -85,8 +103,11 @@ class Sending:
             compactions: all of them. first_id: of the history's first message.
 
         Returns None where only a look at the whole history tells: the summary is not of its beginning, or
-        ends where something else begins that is not sent by itself.
+        ends where something else begins that is not sent by itself; or results are whole again, as there is
+        room for them.
         """
+        if self.room and self.shortened >= 0:
+            return None
         if not compactions or self.compactions != compactions[:-1] or compactions[-1].from_id != first_id:
             return None
         made = compactions[-1]
@@ -95,7 +116,7 @@ class Sending:
         if end is None or self.sent[end].tool_uses:
             return None
         kept = self.sent[end + 1 :]
-        other = Sending(compactions, self.unsent)
+        other = Sending(compactions, self.unsent, self.room)
         other.sent = Growing.of((summary_message(made, self.sent[end].ts), *kept))
         other.size = sum(message.size for message in other.sent)
         other.taken, other.calls = self.taken, self.calls
@@ -122,18 +143,36 @@ class Sending:
             for result in message.tool_results:
                 tool = self._names.get(result.tool_use_id, "")
                 can_be = tool not in NEVER_SHORTENED and _is_long(result)
-                self._open.append(_Open(at, result.tool_use_id, tool, can_be))
-        while len(self._open) > FULL_RESULTS and self._open[0].at <= self._said:
-            old = self._open.popleft()
-            if old.can_be and old.at < known:
-                self.sent = self.sent.replaced(old.at, self._shortened(self.sent[old.at], old))
-            elif old.can_be:
-                added[old.at - known] = self._shortened(added[old.at - known], old)
+                self._open.append(_Open(at, result.tool_use_id, tool, can_be, _size_of(result)))
+            if self.room and message.role == "user" and self.size > self.room:
+                self._make_room(self.room, known, added)
+        while self.room == 0 and len(self._open) > FULL_RESULTS and self._open[0].at <= self._said:
+            self._replace(self._open.popleft(), known, added)
         self.sent = self.sent.plus(added)
+
+    def _make_room(self, room: int, known: int, added: list[Message]) -> None:
+        """Replace results in one large step, those first that are old and large; unseen ones never."""
+        seen = [old for old in self._open if old.at <= self._said and old.can_be]
+        newest = {old.call for old in list(self._open)[-FULL_RESULTS:]}
+        able = [old for old in seen if old.call not in newest]
+        if sum(old.size for old in able) < LEAST_GAIN * room:
+            return
+        end = self._said + 1
+        for old in sorted(able, key=lambda old: old.size * (end - old.at), reverse=True):
+            if self.size <= LEFT * room:
+                break
+            self._replace(old, known, added)
+            self._open.remove(old)
+
+    def _replace(self, old: _Open, known: int, added: list[Message]) -> None:
+        if old.can_be and old.at < known:
+            self.sent = self.sent.replaced(old.at, self._shortened(self.sent[old.at], old))
+        elif old.can_be:
+            added[old.at - known] = self._shortened(added[old.at - known], old)
 
     def _shortened(self, message: Message, old: _Open) -> Message:
         blocks = tuple(
-            ToolResultBlock(b.tool_use_id, f"[Previous: used {old.tool or 'a tool'}]", b.is_error)
+            ToolResultBlock(b.tool_use_id, CLEARED.format(tool=old.tool or "a tool"), b.is_error)
             if isinstance(b, ToolResultBlock) and b.tool_use_id == old.call
             else b
             for b in message.content
@@ -148,6 +187,13 @@ def _is_long(result: ToolResultBlock) -> bool:
     if isinstance(result.content, str):
         return len(result.content) > LONG_RESULT
     return len(result_text(result)) > LONG_RESULT or any(isinstance(b, ImageBlock) for b in result.content)
+
+
+def _size_of(result: ToolResultBlock) -> int:
+    if isinstance(result.content, str):
+        return len(result.content)
+    images = sum(isinstance(part, ImageBlock) for part in result.content)
+    return len(result_text(result)) + images * IMAGE_SIZE
 
 
 def standing(messages: Sequence[Message], compactions: Iterable[Compaction]) -> list[Message]:

@@ -15,12 +15,13 @@ from contextlib import aclosing
 from typing import Literal
 
 from bowerbird.agent.context.compaction import sent_tokens
+from bowerbird.agent.limits import KEEP_RESULTS
 from bowerbird.agent.stop import Stopped
 from bowerbird.agent.turn import TurnRun
 from bowerbird.agent.turn_loop.flow import Flow, flatten
 from bowerbird.agent.turn_loop.model_call import call_model, make_room
 from bowerbird.agent.turn_loop.model_step import Ask
-from bowerbird.agent.turn_loop.state import Reply, Turn, with_totals
+from bowerbird.agent.turn_loop.state import HINT_AT, Reply, Turn, with_totals
 from bowerbird.agent.turn_loop.stuck import judge
 from bowerbird.core.events import Injected, ModeChange, Notice, RunError, RunEvent, UserStep
 from bowerbird.core.messages import user_text
@@ -35,6 +36,16 @@ ASK_AGAIN = "Your reply was empty. Answer now, or call a tool."
 REPEATING = (
     "You have made the same calls with the same results several times; they will not change. Do something "
     "different: another tool, other arguments, or answer with what you know."
+)
+
+WRAP_UP = (
+    "Only {left} model calls are left in this run. Finish what is under way, start nothing new, and give "
+    "the answer."
+)
+
+KEPT = (
+    "{model} checks that nothing before its reasoning changed, so keep_results 0 counts as {share}: results "
+    "of tools are sent whole until that part of the window is full"
 )
 
 _ASK = (
@@ -105,6 +116,9 @@ async def run_turn(run: TurnRun) -> AsyncGenerator[RunEvent, None]:
 async def _until_done(turn: Turn) -> Flow:
     for message in turn.run.new:
         yield UserStep(message)
+    limits, info = turn.run.limits, turn.model.info
+    if not limits.keep_results and info.checks_history and not _has_answers(turn):
+        yield Notice("keep_results", KEPT.format(model=info.model, share=KEEP_RESULTS))
     if turn.run.more_tools is not None:
         for warning in turn.take_tools(await turn.stop.guard(turn.run.more_tools.gather())):
             yield Notice("tools", warning)
@@ -112,6 +126,10 @@ async def _until_done(turn: Turn) -> Flow:
         yield _tools(turn)
     while turn.done is None:
         yield _iteration(turn)
+
+
+def _has_answers(turn: Turn) -> bool:
+    return any(message.role == "assistant" for message in turn.run.history.messages)
 
 
 async def _iteration(turn: Turn) -> Flow:
@@ -127,6 +145,9 @@ async def _iteration(turn: Turn) -> Flow:
     if turn.iterations_left <= 0:
         yield summary_without_tools(turn, "max_iterations")
         return
+    if turn.iterations_left <= HINT_AT and not turn.run.one_step and not turn.hinted:
+        turn.hinted = True
+        yield Injected("runtime", user_text(WRAP_UP.format(left=turn.iterations_left)))
     yield call_model(turn, Ask())
     reply = turn.reply
     if turn.done is not None or reply is None:

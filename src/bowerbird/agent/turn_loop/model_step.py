@@ -14,7 +14,7 @@ from bowerbird.agent.context.history import PARTIAL
 from bowerbird.agent.prompt import FILES_HEAD, files_block, identity_block
 from bowerbird.agent.stop import Stopped
 from bowerbird.agent.turn_loop.flow import Flow
-from bowerbird.agent.turn_loop.state import HINT_AT, Turn
+from bowerbird.agent.turn_loop.state import Turn
 from bowerbird.core.errors import ModelError
 from bowerbird.core.events import (
     AssistantStep,
@@ -38,11 +38,6 @@ from bowerbird.core.requests import (
 from bowerbird.core.usage import Usage
 from bowerbird.models.providers.think_tags import Piece, ThinkTags
 
-WRAP_UP = (
-    "Only {left} model calls are left in this run. Finish what is under way, start nothing new, and give "
-    "the answer."
-)
-
 MOST_CALLS = 128
 """Calls of one answer that are looked at."""
 TOO_MANY_CALLS = (
@@ -58,7 +53,11 @@ THINK_ALOUD = (
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """How one request differs from the ordinary one of an iteration."""
+    """How one request differs from the ordinary one of an iteration.
+
+    Attributes:
+        tools: False = named all the same, so that the beginning stays equal; none may be called.
+    """
 
     tools: bool = True
     system: tuple[str, ...] | None = None
@@ -68,8 +67,7 @@ class Ask(msgspec.Struct, frozen=True):
 async def build_request(turn: Turn, ask: Ask) -> ModelRequest:
     """Return the next request: the sent view, the system blocks, the tools of the present mode."""
     run, info = turn.run, turn.model.info
-    history = turn.view()
-    view = introduced(sent_view(history), run.who.identity, history)
+    view = introduced(sent_view(turn.view()), run.who.identity)
     turn.sent_tokens = view.tokens
     system = list(turn.system if ask.system is None else ask.system)
     by_text = run.sampling.chain_of_thought and not info.thinking and ask.output_schema is None
@@ -80,13 +78,16 @@ async def build_request(turn: Turn, ask: Ask) -> ModelRequest:
         system = [block for block in system if not block.startswith(FILES_HEAD)]
         system.append(await files_block(run.branch))
     system.append(identity_block(run.who.agent, info.name, turn.tier))
+    # A small model, and decoding under a schema at most providers, know no tools that must not be called.
+    is_bare = not ask.tools and (info.small or (ask.output_schema is not None and info.constrained_output))
     thinking = run.sampling.thinking
     if run.sampling.chain_of_thought and info.thinking and thinking is None:
         thinking = Thinking(enabled=True)
     return ModelRequest(
         messages=view.messages,
         system=tuple(system),
-        tools=turn.specs() if ask.tools else (),
+        tools=() if is_bare else turn.specs(),
+        tool_choice="auto" if ask.tools else "none",
         max_tokens=min(run.limits.max_output_tokens, info.max_output_tokens),
         temperature=run.sampling.temperature,
         thinking=thinking,
@@ -95,7 +96,7 @@ async def build_request(turn: Turn, ask: Ask) -> ModelRequest:
         purpose=run.who.purpose,
         cache_marks=view.cache_marks,
         session=run.who.session,
-        tail=_tail(turn, ask),
+        dated=run.dated,
         read_blob=run.storage.read_blob,
     )
 
@@ -110,13 +111,6 @@ def expected_usage(request: ModelRequest, cached_before: int, message_tokens: in
     total = said + text_tokens(*request.system)
     cached = min(cached_before, total)
     return Usage(input_tokens=total - cached, cache_read_tokens=cached)
-
-
-def _tail(turn: Turn, ask: Ask) -> str:
-    parts = [turn.run.tail] if turn.run.tail else []
-    if ask.tools and turn.iterations_left <= HINT_AT and not turn.run.one_step:
-        parts.append(WRAP_UP.format(left=turn.iterations_left))
-    return "\n\n".join(parts)
 
 
 class _Partial(msgspec.Struct):

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from bowerbird.agent.context.compaction import CHARS_PER_TOKEN
 from bowerbird.agent.context.history import PARTIAL, History, HistoryBuilder
+from bowerbird.agent.limits import KEEP_RESULTS
 from bowerbird.agent.permissions import offered
 from bowerbird.agent.policy import Mode, Policy
 from bowerbird.agent.stop import StopSignal
@@ -84,22 +86,23 @@ class Turn:
     summary: str = ""  # what the summariser wrote last
     raised_usd: float = 0.0
     warned: bool = False
+    hinted: bool = False  # it was told that few calls are left
     sent_tokens: int = 0  # of the messages of the newest request, roughly
     cached: int = 0  # input tokens that the provider had or has cached since the last call
     last_usage: Usage = field(default_factory=Usage)
     reads: ReadTracker = field(default_factory=ReadTracker)
-    _specs: dict[tuple[Mode, Policy], tuple[ToolSpec, ...]] = field(
-        default_factory=dict[tuple[Mode, Policy], tuple[ToolSpec, ...]]
-    )
+    _specs: tuple[ToolSpec, ...] | None = None
 
     def __post_init__(self) -> None:
         run = self.run
         self.model, self.tier, self.mode, self.policy = run.model, run.tier, run.mode, run.policy
         self.stop = StopSignal(run.stop)
-        self.history = HistoryBuilder(run.history)
+        kept = run.limits.keep_results or (KEEP_RESULTS if run.model.info.checks_history else 0)
+        self.history = HistoryBuilder(run.history.within(int(kept * self.window * CHARS_PER_TOKEN)))
         self.system = run.system() if callable(run.system) else run.system
         self.usage = run.used
         self.iterations = run.used.own_calls
+        self.hinted = bool(self.iterations) and self.iterations_left < HINT_AT
         self.compact_focus = run.compact
 
     def record(self, event: RunEvent) -> None:
@@ -125,6 +128,17 @@ class Turn:
             case _:
                 pass
 
+    async def look(self) -> None:
+        """Take over what people switched since the last call."""
+        if self.run.switched is None:
+            return
+        changes = await self.run.switched()
+        if "enable_plan_mode" in changes:
+            self.mode = "plan" if changes["enable_plan_mode"] else "normal"
+        policy = {key: bool(changes[key]) for key in ("enable_approval", "auto_approve") if key in changes}
+        if policy:
+            self.policy = replace(self.policy, **policy)
+
     @property
     def rights(self) -> Policy:
         """The policy as it stands now: less while this agent's plan waits for an answer."""
@@ -135,11 +149,15 @@ class Turn:
         return self.history.build()
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """Return the tools the model is told of in the present mode, in registration order."""
-        key = (self.mode, self.policy)
-        if key not in self._specs:
-            self._specs[key] = tuple(t.spec for t in self.run.tools if offered(t, self.mode, self.policy))
-        return self._specs[key]
+        """Return the tools the model is told of, in registration order, by the mode that the turn began in.
+
+        They stay as they are until it ends: they stand before all messages. What a later mode does not allow
+        is refused when it is called.
+        """
+        if self._specs is None:
+            run = self.run
+            self._specs = tuple(t.spec for t in run.tools if offered(t, run.mode, run.policy))
+        return self._specs
 
     def take_tools(self, found: Found) -> tuple[str, ...]:
         """Add what servers offer to this turn's tools; return what a person should be told."""
@@ -147,7 +165,7 @@ class Turn:
         fresh = [tool for tool in found.tools if not any(n in tools for n in (tool.name, *tool.aliases))]
         joined = Toolset((*tools, *fresh), absent={**tools.absent, **found.absent})
         self.run = msgspec.structs.replace(self.run, tools=joined)
-        self._specs.clear()
+        self._specs = None
         return found.warnings
 
     @property

@@ -1,11 +1,13 @@
-"""The calls of one answer: judged, started together, reported as they finish (AG-38, AG-48, AG-49).
+"""The calls of one answer: judged, run in their order, reported as they finish.
 
 Here: the order of intents, starts and outcomes; what a person's answer starts; stopping. Not here: the
 decision (`permissions`), argument checks (`arguments`), one call's run (`tool_call`), what a finished
 batch means for the turn (`loop`).
 
-Every intent of the calls that may run is yielded before the first of them starts, so whoever commits
-each event before asking for the next has the effect ledger right.
+Neighbours that only read run together, and so do neighbours that work on forks or in the background; every
+other call waits for all before it, a person's word on them included. The intents of calls that run together
+are yielded before the first of them starts, so whoever commits each event before asking for the next has the
+effect ledger right. What people switch while the turn runs is looked up before each start.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,6 +42,7 @@ from bowerbird.agent.turn_loop.stuck import round_of
 from bowerbird.agent.turn_loop.tool_call import Finished, Runner
 from bowerbird.core.events import (
     ApprovalAnswer,
+    ApprovalRequest,
     OutcomeStatus,
     RunEvent,
     SubagentEnd,
@@ -51,6 +54,9 @@ from bowerbird.core.events import (
 from bowerbird.core.messages import ToolUseBlock
 from bowerbird.tools.control import AskUser
 from bowerbird.tools.plan import NO_ANSWERER
+
+ON_FORKS = frozenset(("task", "spawn_subagents", "execute_agent", "run_tournament", "background_run"))
+"""Tools that work on a fork of their own, or only start something."""
 
 
 async def run_batch(turn: Turn, calls: Sequence[ToolUseBlock]) -> Flow:
@@ -64,18 +70,15 @@ async def run_batch(turn: Turn, calls: Sequence[ToolUseBlock]) -> Flow:
         await turn.stop.guard(batch.prepare())
         for event in batch.judge():
             yield event
-        await batch.runner.take_mark(batch.ready)
-        for event in batch.begin():
-            yield event
-        turn.stop.check()
-        batch.start()
-        if batch.asking:
-            yield (request := await turn.stop.guard(approval(batch.asking, turn.run.branch)))
-            batch.questions.ask(request)
-        while batch.unfinished:
+        while True:
+            while calls_now := batch.next_calls():
+                yield _begin(batch, calls_now)
+            if unasked := batch.to_be_asked():
+                yield (request := await turn.stop.guard(approval(unasked, turn.run.branch)))
+                batch.questions.ask(request)
+            if not batch.unfinished:
+                break
             news = await turn.stop.guard(batch.runner.next_event())
-            if isinstance(news, Answered):
-                await batch.runner.take_mark(batch.asking)
             for event in batch.on(news):
                 yield event
             await batch.runner.settle()
@@ -89,6 +92,19 @@ async def run_batch(turn: Turn, calls: Sequence[ToolUseBlock]) -> Flow:
         await batch.runner.close()
 
 
+async def _begin(batch: "_Batch", calls: Sequence[Prepared]) -> Flow:
+    """Start calls that may run now, unless what people switched meanwhile says otherwise."""
+    turn = batch.turn
+    await turn.stop.guard(turn.look())
+    for event in batch.judge_again(calls):
+        yield event
+    await batch.runner.take_mark(batch.ready)
+    for event in batch.begin():
+        yield event
+    turn.stop.check()
+    batch.start()
+
+
 class _Batch:
     """What is where in a running batch; its methods return events, the generator above yields them."""
 
@@ -97,10 +113,14 @@ class _Batch:
         self.runner = Runner(turn)
         self.questions = Questions(turn.run.approver, self.runner.report)
         self.prepared: list[Prepared] = []
-        self.ready: list[Prepared] = []
+        self.ready: list[Prepared] = []  # to be started next
         self.asking: list[Prepared] = []
+        self._requested: set[str] = set()  # ids of calls that a person is asked about
+        self._groups: list[list[Prepared]] = []  # calls that run together, those that are not started yet
+        self._approved: set[str] = set()  # ids of calls that a person allowed
         self.outcomes: list[ToolOutcome] = []
         self._asked: dict[str, ToolOutcome] = {}  # request id → the ask_user call it belongs to
+        self._allowed: list[Prepared] = []  # in their order, those among them that a person is asked about
         self._commands: dict[str, str] = {}  # call id → the command that a person made of it
         self._wanted: dict[str, Wanted] = {}  # request id → what a running call waits for
 
@@ -121,13 +141,47 @@ class _Batch:
         limit = self.turn.run.limits.max_tool_calls
         room = limit - self.turn.usage.own_tool_calls
         for prepared in self.prepared:
-            if prepared.problem is None and len(self.ready) + len(self.asking) >= room:
+            if prepared.problem is None and len(self._allowed) >= room:
                 text = f"{NOT_EXECUTED}: the limit of {limit} tool calls per run is reached"
                 yield self._refused(prepared, "error", text)
             elif prepared.problem is not None:
                 yield self._answered_before(prepared) or self._refused(prepared, "error", prepared.problem)
             elif (refusal := self._judged(prepared)) is not None:
                 yield self._refused(prepared, "denied", refusal)
+        self._groups = _together(self._allowed)
+
+    def next_calls(self) -> list[Prepared]:
+        """Return the calls that may start now; those before them have ended, or may run beside them."""
+        while self._groups:
+            asking = {prepared.call.id for prepared in self.asking}
+            now = [prepared for prepared in self._groups[0] if prepared.call.id not in asking]
+            if now:
+                self._groups[0] = [p for p in self._groups[0] if p.call.id in asking]
+                return now
+            if self._groups[0] or self.runner.running:
+                return []
+            self._groups.pop(0)
+        return []
+
+    def to_be_asked(self) -> list[Prepared]:
+        """Return the calls that a person must be asked about now."""
+        unasked = [prepared for prepared in self.asking if prepared.call.id not in self._requested]
+        self._requested |= {prepared.call.id for prepared in unasked}
+        return unasked
+
+    def judge_again(self, calls: Sequence[Prepared]) -> Iterator[RunEvent]:
+        """Set `ready` to those of `calls` that may still run; the others are refused, or asked for."""
+        for prepared in calls:
+            decision = self._decision(prepared)
+            if decision.action == "deny":
+                yield self._refused(prepared, "denied", f"denied: {decision.reason}")
+            elif decision.action == "allow" or prepared.call.id in self._approved:
+                self.ready.append(prepared)
+            elif self.turn.run.approver is None:
+                yield self._refused(prepared, "denied", NOBODY.format(reason=decision.reason))
+            else:
+                self.asking.append(prepared)
+                self._groups[0].append(prepared)
 
     def _answered_before(self, prepared: Prepared) -> ToolOutcome | None:
         """Return what a person had answered before the run went on where nobody can be asked."""
@@ -162,7 +216,7 @@ class _Batch:
             elif news.request.id in self._asked:
                 yield from self._user_said(news)
             else:
-                yield from self._approval_came(news.answer)
+                yield from self._approval_came(news.request, news.answer)
 
     async def interrupted(self) -> list[RunEvent]:
         """Stop what runs; return the ends of its children and an outcome for every call that has none."""
@@ -191,13 +245,16 @@ class _Batch:
         if decision.action == "deny":
             return f"denied: {decision.reason}"
         if decision.action == "allow" or (earlier is not None and earlier.decision in APPROVE):
-            self.ready.append(prepared)
+            if earlier is not None:
+                self._approved.add(prepared.call.id)
+            self._allowed.append(prepared)
         elif earlier is not None:
             return denial(earlier)
         elif self.turn.run.approver is None:
             return NOBODY.format(reason=decision.reason)
         else:
             self.asking.append(prepared)
+            self._allowed.append(prepared)
         return None
 
     def _decision(self, prepared: Prepared) -> Decision:
@@ -253,14 +310,17 @@ class _Batch:
     def _user_said(self, news: Answered) -> Iterator[RunEvent]:
         outcome = self._asked.pop(news.request.id)
         if news.answer is None:
+            self._groups.clear()
             self.turn.waiting = "awaiting_user"  # the call stays pending and runs again when resumed
             return
         yield news.answer
         yield self._kept(answered(outcome, options_of(news.request), news.answer))
 
-    def _approval_came(self, answer: ApprovalAnswer | None) -> Iterator[RunEvent]:
-        asking, self.asking = self.asking, []
+    def _approval_came(self, request: ApprovalRequest, answer: ApprovalAnswer | None) -> Iterator[RunEvent]:
+        asking = [prepared for prepared in self.asking if prepared.call.id in request.calls]
+        self.asking = [prepared for prepared in self.asking if prepared.call.id not in request.calls]
         if answer is None:
+            self._groups.clear()
             self.turn.waiting = "awaiting_approval"
             return
         yield answer
@@ -270,21 +330,21 @@ class _Batch:
             # What was said of a call by itself is said of that call, not for good.
             meant = [prepared for prepared in asking if prepared.call.id not in answer.calls]
             self.turn.policy = self.turn.policy.always_allowing(rules_of(meant))
-        approved: list[Prepared] = []
         for prepared in asking:
+            group = next(group for group in self._groups if prepared in group)
+            at = group.index(prepared)
             said = answer.of(prepared.call.id)
             wanted = self._edited(prepared, said)
             decision = self._decision(wanted)
             if said.decision not in APPROVE:
+                del group[at]
                 yield self._refused(prepared, "denied", denial(said))
             elif decision.action == "deny":  # what a person put in its place is judged like the model's own
+                del group[at]
                 yield self._refused(prepared, "denied", f"denied: {decision.reason}")
             else:
-                approved.append(wanted)
-        for prepared in approved:
-            yield self.runner.intent(prepared)
-        self.turn.stop.check()
-        self.runner.start(approved)
+                self._approved.add(prepared.call.id)
+                group[at] = wanted
 
     def _edited(self, prepared: Prepared, said: ApprovalAnswer | None) -> Prepared:
         """Return a call with the command that a person put in place of the model's; its outcome says so."""
@@ -300,3 +360,26 @@ class _Batch:
     def _kept(self, outcome: ToolOutcome) -> ToolOutcome:
         self.outcomes.append(outcome)
         return outcome
+
+
+def _together(calls: Sequence[Prepared]) -> list[list[Prepared]]:
+    """Return `calls` as groups of neighbours that may run at the same time."""
+    groups: list[list[Prepared]] = []
+    before: str | None = None
+    for prepared in calls:
+        kind = _kind(prepared)
+        if kind is not None and kind == before:
+            groups[-1].append(prepared)
+        else:
+            groups.append([prepared])
+        before = kind
+    return groups
+
+
+def _kind(prepared: Prepared) -> str | None:
+    """Return what a call shares with neighbours it may overlap; None where it stands alone."""
+    tool = prepared.tool
+    assert tool is not None, "a call that may run has a tool"
+    if tool.name in ON_FORKS:
+        return "forks"
+    return "reads" if tool.effect == tool.recorded == "read" and not tool.process else None

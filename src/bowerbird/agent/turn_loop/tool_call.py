@@ -1,6 +1,6 @@
-"""Running calls as tasks: order, limits, context, and what a failing tool tells the model.
+"""Running calls as tasks: limits, context, and what a failing tool tells the model.
 
-Here: starts in call order, sequence by serial key, the parallel limit, progress at most ten times a
+Here: sequence by serial key, the parallel limit, progress at most ten times a
 second, killing on stop. Not here: judging (`tool_batch`), the tools.
 """
 
@@ -61,6 +61,7 @@ class Runner:
         self.intents: dict[str, str] = {}  # call id → tool, of the calls whose intent was yielded
         self._branches: dict[str, Branch] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._earlier: dict[str, list[asyncio.Task[None]]] = {}
         self._last_of_key: dict[str, asyncio.Task[None]] = {}
         self._reporting: set[str] = set()
         self._marked: set[str] = set()
@@ -114,6 +115,8 @@ class Runner:
             keys = _tool(prepared).serial_keys(prepared.arguments or {})
             before = {self._last_of_key[k] for k in keys if k in self._last_of_key}
             task = asyncio.create_task(self._run(prepared, before), name=f"tool {prepared.name}")
+            earlier = [*self._tasks.values()]
+            self._earlier[prepared.call.id] = earlier
             self._tasks[prepared.call.id] = task
             self._reporting.add(prepared.call.id)
             self._last_of_key.update(dict.fromkeys(keys, task))
@@ -218,6 +221,11 @@ class Runner:
             **optional,
         )
 
+    async def _ended_before(self, call: str) -> None:
+        """Wait until the calls that were started before `call` have ended."""
+        if earlier := [task for task in self._earlier.get(call, ()) if not task.done()]:
+            await asyncio.wait(earlier)
+
     def _caller(self, call: str, branch: "Branch") -> Caller:
         turn, run = self._turn, self._turn.run
         return Caller(
@@ -234,6 +242,7 @@ class Runner:
             approver=run.approver,
             price=turn.price() if run.limits.max_cost is not None else free,
             emit=self.report,
+            earlier=partial(self._ended_before, call),
         )
 
     def _asker(self, prepared: Prepared) -> "Callable[[str, tuple[str, ...]], Awaitable[str | None]]":

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, 
 
 from bowerbird.config.fields import Flag, Float, HttpUrl, Int, Names, Secret, Section, Text, key
 
-DEFAULT_MODEL = "claude-sonnet-4-5-20250929"
+DEFAULT_MODEL = "claude-sonnet-5"
 MODEL_PROVIDERS = (
     "anthropic", "openai", "local", "ollama", "vllm", "openrouter", "google-genai", "groq", "deepseek",
     "mistral", "lmstudio", "openai-compatible",
@@ -106,6 +106,12 @@ class AgentSection(Section):
         ge=0.1,
         le=0.95,
     )
+    keep_results: Float = key(
+        0.6,
+        "Fraction of the context window up to which results of tools are sent whole; 0 keeps the last three.",
+        ge=0,
+        le=0.95,
+    )
     llm_max_retries: Int = key(
         3,
         "Retries of a failed model call; it makes at most 1 + this many requests.",
@@ -133,20 +139,22 @@ class AgentSection(Section):
     max_teammates: Int = key(
         5, "Most teammates active at once; a further one is refused.", env=("MAX_TEAMMATES",), ge=0, le=100
     )
-    temperature: Float = key(
-        1.0,
-        "Sent with main calls; left out for models that refuse it. The embedded model gets 0.",
+    temperature: Float | None = key(
+        None,
+        "Sent with main calls where set; left out for models that refuse it. The embedded model gets 0.",
         env=("TEMPERATURE",),
         ge=0,
         le=2,
     )
-    subagent_temperature: Float = key(
-        0.5, "The same for subagents.", env=("SUBAGENT_TEMPERATURE",), ge=0, le=2
+    subagent_temperature: Float | None = key(
+        None, "The same for subagents.", env=("SUBAGENT_TEMPERATURE",), ge=0, le=2
     )
-    teammate_temperature: Float = key(
-        0.7, "The same for teammates.", env=("TEAMMATE_TEMPERATURE",), ge=0, le=2
+    teammate_temperature: Float | None = key(
+        None, "The same for teammates.", env=("TEAMMATE_TEMPERATURE",), ge=0, le=2
     )
-    compact_temperature: Float = key(0.2, "The same for summaries.", env=("COMPACT_TEMPERATURE",), ge=0, le=2)
+    compact_temperature: Float | None = key(
+        None, "The same for summaries.", env=("COMPACT_TEMPERATURE",), ge=0, le=2
+    )
 
     @property
     def max_tool_iterations(self) -> int:

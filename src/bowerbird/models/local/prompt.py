@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal
 
-from bowerbird.core.messages import Message, TextBlock, ToolResultBlock, ToolUseBlock
+from bowerbird.core.messages import Message, TextBlock, ToolResultBlock, ToolUseBlock, day_of
 from bowerbird.core.requests import ModelRequest
 from bowerbird.models.local.calls import FollowUp, follow_up, step_of_call
 from bowerbird.models.local.choices import FINAL, SORTED, SORTING
@@ -162,9 +162,9 @@ def chat(request: ModelRequest, tools: Sequence[str], files: Sequence[str]) -> t
         # The task is said again after each result, always alike: a small model forgets it otherwise.
         if message.role == "user" and not message.tool_results:
             task = _cut(asked_in(message).strip(), TASK_CHARS)
-    if request.tail.strip() and not (request.messages and request.messages[-1].tool_results):
+    if request.dated and request.messages and not request.messages[-1].tool_results:
         # At the end of every result it would be evaluated anew in every step, and distract.
-        turns.append(ChatTurn("user", request.tail.strip()))
+        turns.append(ChatTurn("user", day_of(request.messages[-1])))
     return _merged(turns)
 
 

@@ -93,7 +93,7 @@ class Wire(Protocol):
 
     optional_fields: frozenset[str]
 
-    def key(self, traits: Traits, without: frozenset[str]) -> Hashable:
+    def key(self, request: ModelRequest, traits: Traits, without: frozenset[str]) -> Hashable:
         """Everything beside a message that its translation depends on."""
         ...
 
@@ -220,7 +220,7 @@ class WireModel:
             body, notes = self._wire.body(request, self._traits, blobs, refused)
             return encode_body(body), notes
 
-        new = not_kept(request.messages, self._wire.key(self._traits, refused))
+        new = not_kept(request.messages, self._wire.key(request, self._traits, refused))
         if len(new) > MANY_MESSAGES or images_in(new):
             return await to_thread(made)
         return made()

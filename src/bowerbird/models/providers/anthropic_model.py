@@ -18,15 +18,23 @@ from bowerbird.core.messages import (
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
+    day_of,
 )
 from bowerbird.core.requests import ModelRequest
 from bowerbird.models.answers.answer import Answer
-from bowerbird.models.catalog import Traits
+from bowerbird.models.catalog import Traits, checks_history
 from bowerbird.models.providers.adapter import Fold
 from bowerbird.models.providers.anthropic_fold import AnthropicFold
 from bowerbird.models.providers.beginnings import translated
 from bowerbird.models.providers.connection import Connection
-from bowerbird.models.providers.content import IMAGE_TYPES, base64_of, described, wire_id
+from bowerbird.models.providers.content import (
+    IMAGE_TYPES,
+    base64_of,
+    described,
+    wire_id,
+    wire_name,
+    wire_schema,
+)
 from bowerbird.models.providers.endpoint import Endpoint
 from bowerbird.models.providers.thinking import thinking_fields
 from bowerbird.models.redact import Redactor
@@ -34,6 +42,8 @@ from bowerbird.models.redact import Redactor
 OPTIONAL_FIELDS = frozenset({"temperature", "output_config", "thinking", "stream", "tool_choice"})
 MOST_MARKS = 4
 _MARK = {"type": "ephemeral"}
+_BINDING = {"prefix_mismatch_behavior": "drop_block"}
+_BINDING_BETA = "thinking-binding-controls-2026-08-01"
 
 PATH = "/v1/messages"
 VERSION = "2026-10-21"  # as the official SDK asks for; a test compares them
@@ -80,6 +90,10 @@ def build_request(
     if request.temperature is not None and traits.temperature and thinking.temperature_allowed:
         body["temperature"] = min(request.temperature, 1.0)
     body.update(thinking.body)
+    if traits.info.checks_history and traits.own_host:
+        # It thinks by itself. Where a summary or another system prompt comes before its reasoning, that
+        # reasoning is left out, or each request from then on would be refused.
+        body["thinking"] = {**body.get("thinking", {"type": "adaptive"}), "block_binding": _BINDING}
     choice = _tool_choice(request)
     if choice is not None and "thinking" in thinking.body and choice["type"] in ("any", "tool"):
         notes.append("tool_choice: left out, it cannot be forced while thinking")
@@ -93,7 +107,7 @@ def build_request(
 
 def _tools(request: ModelRequest) -> list[dict[str, Any]]:
     tools: list[dict[str, Any]] = [
-        {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
+        {"name": tool.name, "description": tool.description, "input_schema": wire_schema(tool)}
         for tool in request.tools
     ]
     if tools:
@@ -123,9 +137,9 @@ def _tool_choice(request: ModelRequest) -> dict[str, Any] | None:
             return {"type": "tool", "name": name}
 
 
-def message_key(traits: Traits) -> tuple[str, str]:
+def message_key(request: ModelRequest, traits: Traits) -> tuple[str, str, bool]:
     """Return everything beside a message that its translation depends on."""
-    return ("anthropic", traits.info.name)
+    return ("anthropic", traits.info.name, request.dated)
 
 
 def _messages(
@@ -133,12 +147,13 @@ def _messages(
 ) -> list[Any]:
     origin, images = traits.info.name, traits.info.images
     marked = _marked_messages(request, MOST_MARKS - marks_used)
-    count = len(request.messages)
 
     def translate(part: Sequence[Message], first: int) -> list[dict[str, Any]]:
         messages: list[dict[str, Any]] = []
         for index, message in enumerate(part, first):
             content = _blocks(message, origin, blobs, images)
+            if request.dated and content and message.role == "user" and not message.tool_results:
+                content.append({"type": "text", "text": day_of(message)})
             if index in marked:
                 _mark(content)
             if not content:
@@ -147,11 +162,11 @@ def _messages(
                 messages[-1]["content"] += content
             else:
                 messages.append({"role": message.role, "content": content})
-        if first + len(part) == count and request.tail and messages and messages[-1]["role"] == "user":
-            messages[-1]["content"].append({"type": "text", "text": request.tail})
         return messages
 
-    return translated(request.messages, message_key(traits), translate, fixed=tuple(marked), merges=True)
+    return translated(
+        request.messages, message_key(request, traits), translate, fixed=tuple(marked), merges=True
+    )
 
 
 def _marked_messages(request: ModelRequest, room: int) -> set[int]:
@@ -189,7 +204,7 @@ def _block(block: Block, origin: str, blobs: Mapping[str, bytes], images: bool) 
         case RedactedThinkingBlock(data, made_by):
             return {"type": "redacted_thinking", "data": data} if made_by == origin else None
         case ToolUseBlock(call, name, arguments):
-            return {"type": "tool_use", "id": wire_id(call), "name": name, "input": arguments}
+            return {"type": "tool_use", "id": wire_id(call), "name": wire_name(name), "input": arguments}
         case ToolResultBlock():
             return _result(block, blobs, images)
         case ImageBlock():
@@ -231,9 +246,9 @@ class AnthropicWire:
 
     optional_fields = OPTIONAL_FIELDS
 
-    def key(self, traits: Traits, without: frozenset[str]) -> Hashable:
+    def key(self, request: ModelRequest, traits: Traits, without: frozenset[str]) -> Hashable:
         """Everything beside a message that its translation depends on."""
-        return message_key(traits)
+        return message_key(request, traits)
 
     def body(
         self, request: ModelRequest, traits: Traits, blobs: Mapping[str, bytes], without: frozenset[str]
@@ -251,9 +266,12 @@ class AnthropicWire:
 def connect(endpoint: Endpoint, redactor: Redactor) -> Connection:
     """Return a connection to a server that speaks Anthropic Messages."""
     headers = {"anthropic-version": VERSION}
+    own_host = urlsplit(endpoint.base_url).hostname == VENDOR_HOST
+    if own_host and checks_history(endpoint.asked.model):
+        headers["anthropic-beta"] = _BINDING_BETA
     if endpoint.api_key:
         headers["authorization"] = f"Bearer {endpoint.api_key}"
-        if urlsplit(endpoint.base_url).hostname != VENDOR_HOST:
+        if not own_host:
             # Compatible servers and gateways often know this older header only.
             headers["x-api-key"] = endpoint.api_key
     return Connection(endpoint, PATH, headers, redactor)

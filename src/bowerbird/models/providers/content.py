@@ -1,15 +1,18 @@
-"""What both wires share when messages are translated: files as text or base64, ids, what is left out.
+"""What all wires share when a request is translated: the one check that the strictest provider takes it.
 
-Here: pure helpers over blocks. Not here: the form of a request (`anthropic_model`, `openai_model`),
-reading bytes from the blob store (the adapters do, before they translate).
+Here: files as text or base64, ids, names of calls, schemas of tools: what a model or a server said in a form
+that some provider refuses is said in one that all take. Not here: the form of a request
+(`anthropic_model`, `openai_model`), reading bytes from the blob store (the adapters do, before).
 """
 
 import base64
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any, cast
 
 from bowerbird.core.messages import ImageBlock, Message
+from bowerbird.core.requests import ToolSpec
 
 BlobReader = Callable[[str], bytes]
 """Returns the bytes of `sha256:…`; raises a BowerbirdError or OSError when there are none."""
@@ -17,6 +20,15 @@ BlobReader = Callable[[str], bytes]
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+_LONGEST_NAME = 64
+_NO_NAME = "unnamed"
+_COMBINED = ("anyOf", "oneOf", "allOf")
+_NOT_AT_TOP = (*_COMBINED, "not", "enum", "const", "$ref", "if", "then", "else")
+_NO_SCHEMAS = frozenset(("enum", "const", "default", "examples", "required", "type"))
+_NAMED = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"))
+_DEEPEST = 16
+_KEPT_AS = "_wire_schema"
 
 
 def images_in(messages: Iterable[Message]) -> list[ImageBlock]:
@@ -50,3 +62,75 @@ def wire_id(call_id: str, *, short: bool = False) -> str:
         return call_id
     digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
     return digest[:9] if short else f"call_{digest[:16]}"
+
+
+def wire_name(name: str) -> str:
+    """Return the name of a call as every provider takes it back; models say names that no tool can have.
+
+    Example:
+        >>> wire_name("bash"), wire_name("functions.bash"), wire_name("")
+        ('bash', 'functions_bash', 'unnamed')
+    """
+    return _NOT_IN_NAMES.sub("_", name)[:_LONGEST_NAME] or _NO_NAME
+
+
+def wire_schema(tool: ToolSpec) -> dict[str, Any]:
+    """Return the schema of a tool's parameters as every provider takes it; made once per tool.
+
+    What is left out here still holds: a call's arguments are checked against the tool's own schema.
+    """
+    kept = cast("dict[str, dict[str, Any]]", vars(tool))
+    if _KEPT_AS not in kept:
+        kept[_KEPT_AS] = _object(_with_items(tool.input_schema), tool.input_schema)
+    return kept[_KEPT_AS]
+
+
+def _object(schema: dict[str, Any], root: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object with properties, among them those of alternatives: no such may stand at the top."""
+    properties: dict[str, Any] = {}
+    for part in _alternatives(schema, root, 0):
+        properties |= {name: shown for name, shown in part.items() if name not in properties}
+    kept = {key: value for key, value in schema.items() if key not in _NOT_AT_TOP}
+    return {**kept, "type": "object", "properties": properties}
+
+
+def _alternatives(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> Iterable[dict[str, Any]]:
+    """Yield the properties of a schema and of all that it combines."""
+    own = schema.get("properties")
+    if isinstance(own, dict):
+        yield cast("dict[str, Any]", own)
+    parts = [part for key in _COMBINED for part in cast("list[Any]", schema.get(key) or [])]
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/"):
+        target: Any = root
+        for step in reference[2:].split("/"):
+            target = cast("Mapping[str, Any]", target).get(step) if isinstance(target, Mapping) else None
+        parts.append(_with_items(target))
+    for part in parts if depth < _DEEPEST else ():
+        if isinstance(part, Mapping):
+            yield from _alternatives(cast("Mapping[str, Any]", part), root, depth + 1)
+
+
+def _with_items(schema: Any) -> Any:
+    """Return a schema in which every array says what it holds; some providers take no other."""
+    if isinstance(schema, list):
+        return [_with_items(part) for part in cast("list[Any]", schema)]
+    if not isinstance(schema, Mapping):
+        return schema
+    made: dict[str, Any] = {}
+    for key, value in cast("Mapping[str, Any]", schema).items():
+        if key in _NO_SCHEMAS:
+            made[key] = value
+        elif key in _NAMED and isinstance(value, Mapping):
+            named = cast("Mapping[str, Any]", value)
+            made[key] = {name: _with_items(part) for name, part in named.items()}
+        else:
+            made[key] = _with_items(value)
+    kinds: Any = made.get("type")
+    is_array = kinds == "array" or (isinstance(kinds, list) and "array" in kinds)
+    if is_array and not isinstance(made.get("items"), dict):
+        # A tuple says its places one by one, and closes its end with `false`.
+        places = cast("list[Any]", made.get("prefixItems") or made.get("items") or [])
+        different = [place for at, place in enumerate(places) if place not in places[:at]]
+        made["items"] = different[0] if len(different) == 1 else {"anyOf": different} if different else {}
+    return made

@@ -105,7 +105,7 @@ class OllamaWire:
 
     optional_fields: frozenset[str] = frozenset()
 
-    def key(self, traits: Traits, without: frozenset[str]) -> Hashable:
+    def key(self, request: ModelRequest, traits: Traits, without: frozenset[str]) -> Hashable:
         """Everything beside a message that its translation depends on."""
         return ("ollama",)
 
@@ -114,7 +114,11 @@ class OllamaWire:
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Return the body of a request, and no notes."""
         system = "\n\n".join(text for text in request.system if text)
-        messages = [{"role": message.role, "content": message.text} for message in request.messages]
+        messages = [
+            {"role": message.role, "content": message.text}
+            for message in request.messages
+            if message.text.strip()
+        ]
         return {
             "model": traits.info.model,
             "messages": [{"role": "system", "content": system}, *messages] if system else messages,

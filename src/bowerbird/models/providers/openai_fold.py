@@ -262,10 +262,11 @@ class OpenAIFold:
     def _call(self, delta: _ToolCall) -> Sequence[ModelEvent]:
         events: list[ModelEvent] = []
         index = delta.index
-        if index is None:  # without index, an id or a name begins the next call
-            begins = delta.id or (delta.function and delta.function.name)
-            index = len(self._calls) if begins or not self._calls else self._highest
         name = (delta.function.name if delta.function else None) or ""
+        if index is None:  # without index, an id or a name begins the next call
+            newest = self._calls.get(self._highest)
+            begins = delta.id or (name and (newest is None or newest.name))
+            index = len(self._calls) if begins or not self._calls else self._highest
         known = self._calls.get(index)
         if known is not None and name and delta.id and delta.id != self._ids[index]:
             known = None  # parallel calls that all carry index 0
@@ -274,6 +275,8 @@ class OpenAIFold:
             self._calls[index], self._ids[index] = known, delta.id
             self._highest = max(self._highest, index)
             events.append(ToolCallStart(known.id, known.name))
+        elif name and not known.name:
+            known.name = name  # it came after its id
         arguments = delta.function.arguments if delta.function else None
         if arguments:
             text = arguments if isinstance(arguments, str) else compact_json(arguments)

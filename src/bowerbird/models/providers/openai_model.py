@@ -16,15 +16,23 @@ from bowerbird.core.messages import (
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
+    day_of,
 )
 from bowerbird.core.model_presets import Preset
-from bowerbird.core.requests import ModelRequest
+from bowerbird.core.requests import ModelRequest, ToolSpec
 from bowerbird.models.answers.answer import Answer
 from bowerbird.models.catalog import Traits
 from bowerbird.models.providers.adapter import Fold
 from bowerbird.models.providers.beginnings import translated
 from bowerbird.models.providers.connection import Connection
-from bowerbird.models.providers.content import IMAGE_TYPES, base64_of, described, wire_id
+from bowerbird.models.providers.content import (
+    IMAGE_TYPES,
+    base64_of,
+    described,
+    wire_id,
+    wire_name,
+    wire_schema,
+)
 from bowerbird.models.providers.encoding import compact_json
 from bowerbird.models.providers.endpoint import Endpoint
 from bowerbird.models.providers.openai_fold import OpenAIFold
@@ -72,16 +80,16 @@ def build_request(
     )
     body: dict[str, Any] = {
         "model": traits.info.model,
-        "messages": _Translation(request, blobs, message_key(traits, preset, without), traits).messages(
-            preset.system_role
-        ),
+        "messages": _Translation(
+            request, blobs, message_key(traits, preset, without, dated=request.dated), traits
+        ).messages(preset.system_role),
         "stream": True,
         "stream_options": {"include_usage": True},
         **thinking.body,
         **_limit_field(preset, traits, max_tokens, without),
     }
     if request.tools:
-        body["tools"] = [_tool(tool.name, tool.description, tool.input_schema) for tool in request.tools]
+        body["tools"] = [_tool(tool) for tool in request.tools]
         choice = _tool_choice(request.tool_choice)
         if choice is not None:
             body["tool_choice"] = choice
@@ -105,8 +113,9 @@ def _limit_field(preset: Preset, traits: Traits, max_tokens: int, without: froze
     return {name: max_tokens}
 
 
-def _tool(name: str, description: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": wire_schema(tool)}
+    return {"type": "function", "function": function}
 
 
 def _tool_choice(choice: str) -> str | dict[str, Any] | None:
@@ -126,14 +135,15 @@ class _MessageKey(NamedTuple):
     origin: str
     short_ids: bool
     reasoning_back: bool
+    dated: bool
 
 
-def message_key(traits: Traits, preset: Preset, without: frozenset[str]) -> _MessageKey:
+def message_key(traits: Traits, preset: Preset, without: frozenset[str], *, dated: bool) -> _MessageKey:
     """Return everything beside a message that its translation depends on."""
     # Another server behind the prefix of OpenAI is only compatible.
     takes_it = not traits.own_host if preset.name == "openai" else preset.reasoning_back
     reasoning_back = takes_it and "reasoning_content" not in without
-    return _MessageKey("openai", traits.info.name, preset.short_ids, reasoning_back)
+    return _MessageKey("openai", traits.info.name, preset.short_ids, reasoning_back, dated)
 
 
 class _Translation:
@@ -152,22 +162,11 @@ class _Translation:
         messages: list[Any] = [{"role": system_role, "content": system}] if system else []
         return messages + translated(self._request.messages, self._key, self._part_of)
 
-    def _part_of(self, part: Sequence[Message], first: int) -> list[dict[str, Any]]:
+    def _part_of(self, part: Sequence[Message], _first: int) -> list[dict[str, Any]]:
         messages: list[dict[str, Any]] = []
         for message in part:
             messages += self._assistant(message) if message.role == "assistant" else self._user(message)
-        if self._request.tail and first + len(part) == len(self._request.messages):
-            self._append_tail(messages, self._request.tail)
         return messages
-
-    def _append_tail(self, messages: list[dict[str, Any]], tail: str) -> None:
-        """Put `tail` at the end of the newest user message; after tool results it is one of its own."""
-        if messages and messages[-1]["role"] == "user":
-            content = messages[-1]["content"]
-            parts = [_text_part(content)] if isinstance(content, str) else list(content)
-            messages[-1]["content"] = [*parts, _text_part(tail)]
-        elif messages and messages[-1]["role"] == "tool":
-            messages.append({"role": "user", "content": tail})
 
     def _assistant(self, message: Message) -> list[dict[str, Any]]:
         text = "".join(b.text for b in message.content if isinstance(b, TextBlock))
@@ -175,7 +174,7 @@ class _Translation:
             {
                 "id": self._id(use.id),
                 "type": "function",
-                "function": {"name": use.name, "arguments": compact_json(use.input)},
+                "function": {"name": wire_name(use.name), "arguments": compact_json(use.input)},
             }
             for use in message.content
             if isinstance(use, ToolUseBlock)
@@ -207,6 +206,8 @@ class _Translation:
             elif (part := self._part(block)) is not None:
                 parts.append(part)
         parts = shown + parts
+        if self._key.dated and not results and parts:
+            parts.append(_text_part(day_of(message)))
         if len(parts) == 1 and parts[0]["type"] == "text":
             return [*results, {"role": "user", "content": parts[0]["text"]}]
         return [*results, {"role": "user", "content": parts}] if parts else results
@@ -260,9 +261,9 @@ class OpenAIWire:
         # OpenAI itself never writes tags; everywhere else a model may.
         self._think_tags = not (preset.name == "openai" and own_host)
 
-    def key(self, traits: Traits, without: frozenset[str]) -> Hashable:
+    def key(self, request: ModelRequest, traits: Traits, without: frozenset[str]) -> Hashable:
         """Everything beside a message that its translation depends on."""
-        return message_key(traits, self._preset, without)
+        return message_key(traits, self._preset, without, dated=request.dated)
 
     def body(
         self, request: ModelRequest, traits: Traits, blobs: Mapping[str, bytes], without: frozenset[str]

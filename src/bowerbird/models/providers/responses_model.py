@@ -176,7 +176,7 @@ class ResponsesWire:
 
     optional_fields = OPTIONAL_FIELDS
 
-    def key(self, traits: Traits, without: frozenset[str]) -> Hashable:
+    def key(self, request: ModelRequest, traits: Traits, without: frozenset[str]) -> Hashable:
         """Everything beside a message that its translation depends on."""
         return ("responses",)
 
@@ -187,7 +187,11 @@ class ResponsesWire:
         limit = traits.output_limit
         body: dict[str, Any] = {
             "model": traits.info.model,
-            "input": [{"role": message.role, "content": message.text} for message in request.messages],
+            "input": [
+                {"role": message.role, "content": message.text}
+                for message in request.messages
+                if message.text.strip()
+            ],
             "max_output_tokens": min(request.max_tokens, limit) if limit else request.max_tokens,
             "stream": True,
             "store": False,  # what is said here is kept here, not at the vendor

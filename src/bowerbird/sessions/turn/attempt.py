@@ -7,10 +7,10 @@ itself (`agent`), what each transaction writes (`step_records.py`, `step_side_ef
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 from sqlalchemy import Connection
@@ -55,7 +55,7 @@ from bowerbird.sessions.turn.step_side_effects import Change, OutcomeChanges, be
 from bowerbird.sessions.turn_maker import TurnContext
 from bowerbird.sessions.values import DISCONNECTED
 from bowerbird.store.journal.journal import Append, Record, append_one
-from bowerbird.store.rows.sessions import update_session
+from bowerbird.store.rows.sessions import SessionRow, find_session, update_session
 from bowerbird.store.rows.turns import TurnRow, update_turn
 
 if TYPE_CHECKING:
@@ -244,11 +244,29 @@ class Attempt:
             changes=self.changes,
             budget=budget,
             policy=run.policy.approved() if session.auto_approve else run.policy,
+            switched=self._switches(run),
             tier=ready.loaded.turn.tier or run.tier,
             stop=self.stop,
             storage=msgspec.structs.replace(run.storage, store_blob=blobs.keep, read_blob=blobs.get),
             who=msgspec.structs.replace(run.who, session=self.turn.thread_id, turn=self.turn.turn_id),
         )
+
+    def _switches(self, run: TurnRun) -> Callable[[], Awaitable[dict[str, Any]]]:
+        """Return what tells which switches people moved since it was asked last."""
+        thread_id, seen = self.turn.thread_id, _switches_of(self.begun.session)
+        usual = run.policy.enable_approval if seen["enable_approval"] is None else False
+
+        async def switched() -> dict[str, Any]:
+            nonlocal seen
+            row = await self.context.store.read(lambda c: find_session(c, thread_id))
+            now = seen if row is None else _switches_of(row)
+            changes = {key: value for key, value in now.items() if value != seen[key]}
+            seen = now
+            if changes.get("enable_approval", True) is None:
+                changes["enable_approval"] = usual
+            return changes
+
+        return switched
 
     async def _loop(self, run: TurnRun) -> Done:
         async with aclosing(run_turn(run)) as events:
@@ -397,3 +415,11 @@ class Attempt:
 
     def _publish(self, seq: int | None, event: SessionEvent) -> None:
         self.context.live.publish(Published(self.turn.thread_id, self.turn.turn_id, seq, event))
+
+
+def _switches_of(session: SessionRow) -> dict[str, Any]:
+    return {
+        "enable_approval": session.flags.get("enable_approval"),
+        "enable_plan_mode": bool(session.flags.get("enable_plan_mode")),
+        "auto_approve": bool(session.auto_approve),
+    }

@@ -64,7 +64,7 @@ def parse_patch(text: str) -> list[FilePatch]:
         elif line.startswith("--- ") and index + 1 < len(lines) and lines[index + 1].startswith("+++ "):
             _names(files, line, lines[index + 1])
             index += 1
-        elif line.startswith("@@ "):
+        elif line.startswith("@@"):
             if not files:
                 raise ToolError(f"the patch begins with a hunk, not with a file: {line}")
             hunk, index = _hunk(files[-1], lines, index)
@@ -208,7 +208,10 @@ def _hunk(patch: FilePatch, lines: Sequence[str], index: int) -> tuple[Hunk, int
     header = lines[index]
     match = _HUNK.match(header)
     if match is None:
-        raise ToolError(f"{patch.name}: a hunk's header cannot be read: {header}")
+        raise ToolError(
+            f"{patch.name}: a hunk's header cannot be read: {header} (it says which lines, as in "
+            "@@ -3,4 +3,5 @@); nothing was changed. Write the counts, or use edit_file"
+        )
     left, right = int(match[2] or 1), int(match[4] or 1)
     found: list[tuple[str, bytes]] = []
     open_ends = {"old": False, "new": False}

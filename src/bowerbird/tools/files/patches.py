@@ -116,6 +116,8 @@ async def _planned(branch: "Branch", patch: FilePatch) -> _Plan:
         )
     if patch.renamed and patch.new is not None and await _exists(branch, patch.new):
         raise Exists(f"{patch.new}: the patch renames to it, but it exists; nothing was changed", patch.new)
+    if after == before and patch.old == patch.new and patch.executable is None:
+        raise ToolError(f"{patch.name}: the patch changes nothing in it; nothing was changed")
     return _Plan(patch, before, after)
 
 
@@ -169,5 +171,7 @@ def _told(plan: _Plan) -> str:
         return f"deleted {patch.old}"
     if patch.old is None:
         return f"created {patch.new}"
+    if not patch.hunks and not patch.renamed:
+        return f"made {patch.new} {'executable' if patch.executable else 'not executable'}"
     count = f"{len(patch.hunks)} hunk{'' if len(patch.hunks) == 1 else 's'}"
     return f"moved {patch.old} to {patch.new}, {count}" if patch.renamed else f"changed {patch.new}, {count}"

@@ -19,7 +19,7 @@ SUBAGENT_TOOLS = (
 )  # fmt: skip
 
 
-async def spawn_subagents(tasks: list[Any], context: ToolContext) -> dict[str, Any]:
+async def spawn_subagents(tasks: list[str | dict[str, Any]], context: ToolContext) -> dict[str, Any]:
     """Run subagents at the same time, each on its own fork of your branch, and wait for all of them.
 
     A subagent sees the files, not this conversation: say in its task everything it needs. Nothing of its

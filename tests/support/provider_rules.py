@@ -1,0 +1,224 @@
+"""What providers refuse: one table, which every model server of the tests holds its requests against.
+
+Here: rules by wire, each with the words of a refusal. Not here: the servers, their scripts, and what our clients
+do about it. A rule that is found enters as one row: the wires it holds on, and what it finds wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+Body = dict[str, Any]
+Headers = Mapping[str, str]
+MESSAGES, CHAT, RESPONSES, OLLAMA = "messages", "chat", "responses", "ollama"
+_PATHS = {"/messages": MESSAGES, "/chat/completions": CHAT, "/responses": RESPONSES, "/api/chat": OLLAMA}
+_COMBINED = ("oneOf", "anyOf", "allOf", "enum", "not")
+_LONGEST_NAME = {MESSAGES: 128, CHAT: 64, RESPONSES: 64, OLLAMA: 64}
+_ID = re.compile(r"[a-zA-Z0-9_-]+")
+_NO_TEMPERATURE_SINCE = "2026-10-21"
+
+
+def wire_of(path: str) -> str | None:
+    """Return which wire a request's path belongs to, None for none that has rules."""
+    bare = path.split("?", maxsplit=1)[0]
+    return next((wire for end, wire in _PATHS.items() if bare.endswith(end)), None)
+
+
+def refusal(path: str, body: Body, headers: Headers, without: Iterable[str] = ()) -> str | None:
+    """Return why the real provider would answer 400, None when it would take the request.
+
+    Args:
+        without: names of rules that an older or compatible server does not have.
+    """
+    wire = wire_of(path)
+    checks = [rule.find for rule in RULES if wire in rule.wires and rule.name not in without]
+    return next((said for find in checks for said in find(wire or "", body, headers)), None)
+
+
+def _tools(wire: str, body: Body) -> list[tuple[str, Any]]:
+    """Name and schema of every tool that is offered."""
+    tools = body.get("tools") or []
+    if wire == MESSAGES:
+        return [(tool["name"], tool["input_schema"]) for tool in tools]
+    functions = [tool if wire == RESPONSES else tool["function"] for tool in tools]
+    return [(function["name"], function.get("parameters")) for function in functions]
+
+
+def _offered_names(wire: str, body: Body, _headers: Headers) -> Iterator[str]:
+    names = [name for name, _ in _tools(wire, body)]
+    for at, name in enumerate(names):
+        if not _fits(wire, name):
+            yield f"tools.{at}.name: {name!r} should match pattern '{_pattern(wire)}'"
+    if len(set(names)) < len(names):
+        yield "tools: Tool names must be unique."
+    if wire in (CHAT, RESPONSES) and len(names) > 128:
+        yield f"Invalid 'tools': array too long. Expected an array with maximum length 128, got {len(names)}."
+
+
+def _said_names(wire: str, body: Body, _headers: Headers) -> Iterator[str]:
+    for at, message in enumerate(body.get("messages") or []):
+        for name in _names_said(wire, message):
+            if not _fits(wire, name):
+                yield f"messages.{at}: the name {name!r} of a call should match pattern '{_pattern(wire)}'"
+
+
+def _names_said(wire: str, message: Body) -> list[str]:
+    if wire == MESSAGES:
+        return [block["name"] for block in _blocks(message) if block["type"] == "tool_use"]
+    return [call["function"]["name"] for call in message.get("tool_calls") or []]
+
+
+def _fits(wire: str, name: str) -> bool:
+    return re.fullmatch(_pattern(wire), name) is not None
+
+
+def _pattern(wire: str) -> str:
+    return f"[a-zA-Z0-9_-]{{1,{_LONGEST_NAME[wire]}}}"
+
+
+def _schema_tops(wire: str, body: Body, _headers: Headers) -> Iterator[str]:
+    for name, schema in _tools(wire, body):
+        if not isinstance(schema, dict) or schema.get("type") != "object":
+            yield f"Invalid schema for function '{name}': schema must be of type 'object'"
+        elif combined := next((key for key in _COMBINED if key in schema), None):
+            yield f"Invalid schema for function '{name}': it must not have '{combined}' at the top level"
+        elif wire != MESSAGES and not isinstance(schema.get("properties"), dict):
+            yield f"Invalid schema for function '{name}': object schema missing properties"
+
+
+def _schema_arrays(wire: str, body: Body, _headers: Headers) -> Iterator[str]:
+    for name, schema in _tools(wire, body):
+        for where in _arrays_without_items(schema, ()):
+            yield f"Invalid schema for function '{name}': In context={where}, array schema missing items."
+
+
+def _arrays_without_items(schema: Any, where: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if isinstance(schema, list):
+        for part in schema:
+            yield from _arrays_without_items(part, where)
+    if not isinstance(schema, dict):
+        return
+    kinds = schema.get("type")
+    if (kinds == "array" or (isinstance(kinds, list) and "array" in kinds)) and not isinstance(
+        schema.get("items"), dict
+    ):
+        yield where
+    for key, inner in schema.items():
+        if key in ("properties", "$defs", "definitions", "patternProperties"):
+            for name, part in inner.items():
+                yield from _arrays_without_items(part, (*where, key, name))
+        elif key not in ("enum", "const", "default", "examples", "required"):
+            yield from _arrays_without_items(inner, (*where, key))
+
+
+def _blocks(message: Body) -> list[Body]:
+    content = message.get("content")
+    return content if isinstance(content, list) else [{"type": "text", "text": content}]
+
+
+def _answered_calls(_wire: str, body: Body, _headers: Headers) -> Iterator[str]:
+    messages = body.get("messages") or []
+    for at, message in enumerate([{"content": []}, *messages], -1):
+        asked = [block["id"] for block in _blocks(message) if block["type"] == "tool_use"]
+        following = _blocks(messages[at + 1]) if at + 1 < len(messages) else []
+        answered = [block["tool_use_id"] for block in following if block["type"] == "tool_result"]
+        if sorted(asked) != sorted(answered):
+            yield (
+                f"messages.{at}: `tool_use` ids were found without `tool_result` blocks immediately after, or "
+                f"the other way round: {asked} and {answered}"
+            )
+        kinds = [block["type"] == "tool_result" for block in following]
+        if kinds != sorted(kinds, reverse=True):
+            yield f"messages.{at + 1}: `tool_result` blocks must come before any other content"
+        bad = next((one for one in asked if not _ID.fullmatch(one)), None)
+        if bad is not None:
+            yield f"messages.{at}.content.id: {bad!r} should match pattern '^[a-zA-Z0-9_-]+$'"
+
+
+def _answered_functions(_wire: str, body: Body, _headers: Headers) -> Iterator[str]:
+    waiting: list[str] = []
+    for at, message in enumerate(body.get("messages") or []):
+        if message["role"] == "tool":
+            if message["tool_call_id"] not in waiting:
+                yield f"messages.[{at}]: 'tool' must be a response to a preceding message with 'tool_calls'."
+            else:
+                waiting.remove(message["tool_call_id"])
+            continue
+        if waiting:
+            break
+        waiting = [call["id"] for call in message.get("tool_calls") or []]
+    if waiting:
+        yield (
+            "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
+            f"'tool_call_id'. The following did not have response messages: {', '.join(waiting)}"
+        )
+
+
+def _texts(wire: str, body: Body, _headers: Headers) -> Iterator[str]:
+    messages = body.get("input" if wire == RESPONSES else "messages") or []
+    for at, message in enumerate(messages):
+        if not message.get("content") and not message.get("tool_calls") and message["role"] != "tool":
+            yield f"messages.{at}: content must be non-empty"
+        for block in _blocks(message) if wire == MESSAGES else ():
+            if block["type"] == "text" and not (block["text"] or "").strip():
+                yield f"messages.{at}: text content blocks must contain non-whitespace text"
+
+
+def _cache_marks(_wire: str, body: Body, _headers: Headers) -> Iterator[str]:
+    blocks = [block for message in body.get("messages") or [] for block in _blocks(message)]
+    system = body.get("system")
+    marked = [
+        block
+        for block in [*(body.get("tools") or []), *(system if isinstance(system, list) else []), *blocks]
+        if "cache_control" in block
+    ]
+    if len(marked) > 4:
+        yield f"A maximum of 4 blocks with cache_control may be provided. Found {len(marked)}."
+    if any(block.get("type") in ("thinking", "redacted_thinking") for block in marked):
+        yield "thinking.cache_control: Extra inputs are not permitted"
+
+
+def _error_results(_wire: str, body: Body, _headers: Headers) -> Iterator[str]:
+    for message in body.get("messages") or []:
+        for block in _blocks(message):
+            parts = block.get("content") if block["type"] == "tool_result" else None
+            if block.get("is_error") and isinstance(parts, list) and any(p["type"] != "text" for p in parts):
+                yield 'all content must be type "text" if "is_error" is true'
+
+
+def _temperature(_wire: str, body: Body, headers: Headers) -> Iterator[str]:
+    if "temperature" in body and headers.get("anthropic-version", "") >= _NO_TEMPERATURE_SINCE:
+        yield "temperature: Extra inputs are not permitted"
+
+
+def _first_is_users(_wire: str, body: Body, _headers: Headers) -> Iterator[str]:
+    messages = body.get("messages")
+    if not messages:
+        yield "messages: at least one message is required"
+    elif messages[0]["role"] != "user":
+        yield 'messages: first message must use the "user" role'
+
+
+class Rule(NamedTuple):
+    """What is refused, on which wires, and what of a request breaks it."""
+
+    name: str
+    wires: tuple[str, ...]
+    find: Callable[[str, Body, Headers], Iterator[str]]
+
+
+RULES = (
+    Rule("names of tools", (MESSAGES, CHAT, RESPONSES, OLLAMA), _offered_names),
+    Rule("names of calls", (MESSAGES, CHAT), _said_names),
+    Rule("schemas are objects", (MESSAGES, CHAT, RESPONSES), _schema_tops),
+    Rule("arrays have items", (CHAT, RESPONSES), _schema_arrays),
+    Rule("calls have results", (MESSAGES,), _answered_calls),
+    Rule("calls have results", (CHAT,), _answered_functions),
+    Rule("no empty text", (MESSAGES, CHAT, RESPONSES), _texts),
+    Rule("cache marks", (MESSAGES,), _cache_marks),
+    Rule("errors are text", (MESSAGES,), _error_results),
+    Rule("no temperature", (MESSAGES,), _temperature),
+    Rule("a user begins", (MESSAGES,), _first_is_users),
+)  # fmt: skip
