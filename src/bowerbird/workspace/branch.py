@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bowerbird.core.errors import InvalidArgument
+from bowerbird.core.ids import new_id
 from bowerbird.workspace.compare.results import MergeResult
 from bowerbird.workspace.files.file_branch import BranchFiles
 from bowerbird.workspace.fork_and_merge import fork, merge
@@ -56,6 +57,10 @@ class Branch(BranchFiles, LandingOfBranch):
         With a call, what it changes can be taken back by `rollback(handle.call_mark())`.
         """
         return Branch(self._state, self._shared, turn=turn, call=call)
+
+    def as_call(self) -> "Branch":
+        """Return this handle, or one bound to a call of its own, which whoever asked settles."""
+        return self if self._call is not None else self.bound(self._turn, new_id("u"))
 
     # ------------------------------------------------------------ facts
 

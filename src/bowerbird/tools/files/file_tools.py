@@ -114,7 +114,8 @@ async def write_file(path: str, content: str, context: ToolContext) -> ToolResul
     expected = await reads.check_write(context, path)
     note = await _new_tree(context, path)
     before = await _bytes_of(context, path)
-    record = await context.files.write_file(path, content, if_hash=expected)
+    seen = context.reads.seen(reads.key(context.files, path))
+    record = await context.files.write_file(path, content, if_hash=expected, seen=seen)
     reads.saw(context, path, record["hash"])
     done = "created" if record["created"] else "replaced"
     text = f"{done} {file_text.shown(record['written'])} ({record['bytes']:,} bytes){note}"

@@ -22,7 +22,10 @@ def stage_tree(stack: Stack, path: str) -> Path:
     staged = stack.open_layer.stage_name()
     directories: list[tuple[Path, int]] = []
     try:
-        for inner, below in {path: entry, **stack.subtree(path)}.items():
+        for inner in (path, *stack.subtree(path)):
+            below = stack.take(inner)  # what is copied is what the move will be compared with
+            if below is None:
+                continue  # its user took it away meanwhile
             _copy(stack, inner, below, staged / inner[len(path) + 1 :], directories)
         # Permissions last and from the inside out: a directory may forbid writing.
         for made, mode in reversed(directories):

@@ -79,7 +79,12 @@ class FileOps:
         self._call = call
 
     def write(
-        self, path: PathInput, content: str | bytes, encoding: str, if_hash: str | None
+        self,
+        path: PathInput,
+        content: str | bytes,
+        encoding: str,
+        if_hash: str | None,
+        seen: str | None = None,
     ) -> dict[str, Any]:
         """`write_file`: see WS-21 and WS-30."""
         from bowerbird.workspace.find.text import encoded, hash_of
@@ -87,9 +92,12 @@ class FileOps:
         data = encoded(content, encoding)
         with self._state.writing() as stack:
             target = self._target(stack, path)
-            entry = target.entry
-            self._check_hash(stack, target, if_hash)
+            entry = stack.take(target.path)
+            present = _hash(stack, target.path, entry) if if_hash is not None or seen is not None else None
+            _check_hash(target.path, present, if_hash)
             self._state.limits.check_write(len(data), target.path)
+            if seen is not None and present not in (None, seen):
+                stack.doubt(target.path)  # who wrote had not read what it replaces
             self._put(stack, target.path, data, entry.mode if entry is not None else new_mode(0o666))
             record = add_path({}, "written", target.path)
             return record | {"bytes": len(data), "created": entry is None, "hash": hash_of(data)}
@@ -110,12 +118,12 @@ class FileOps:
             from bowerbird.workspace.find.text import hash_of
 
             target = self._target(stack, path, must_exist=True)
-            entry = target.entry
-            if entry is None:
+            entry = stack.take(target.path)
+            if entry is None or entry.kind != "file":
                 raise missing(stack.view, target.path)
             self._state.limits.check_edit(entry.size, target.path)
             data = read_all(stack, target.path, entry)
-            self._check_hash(stack, target, if_hash, data)
+            _check_hash(target.path, hash_of(data), if_hash)
             done = edit(data, old, new, replace_all=replace_all, encoding=encoding, path=target.path)
             self._state.limits.check_write(len(done.data), target.path)
             self._put(stack, target.path, done.data, entry.mode)
@@ -126,7 +134,7 @@ class FileOps:
                 "hash": hash_of(done.data),
             }
 
-    def delete(self, path: PathInput, recursive: bool) -> dict[str, Any]:
+    def delete(self, path: PathInput, recursive: bool, if_hash: str | None = None) -> dict[str, Any]:
         """`delete`: see WS-23 and WS-30."""
         with self._state.writing() as stack:
             target = self._existing(stack, path)
@@ -137,6 +145,8 @@ class FileOps:
                     "entries; set recursive to delete them too",
                     target.path,
                 )
+            if if_hash is not None:
+                _check_hash(target.path, _hash(stack, target.path, stack.take(target.path)), if_hash)
             entries = {**inner, target.path: target.entry}
             self._charge(stack, entries, 0, target.path)
             self._remove(stack, target.path)
@@ -150,7 +160,9 @@ class FileOps:
             }
             return record | {"path_b64": odd} if odd else record
 
-    def move(self, src: PathInput, dst: PathInput, overwrite: bool) -> dict[str, Any]:
+    def move(
+        self, src: PathInput, dst: PathInput, overwrite: bool, if_hash: str | None = None
+    ) -> dict[str, Any]:
         """`move`: see WS-24 and WS-30."""
         with self._state.writing() as stack:
             from bowerbird.workspace.files.copy_subtree import stage_tree
@@ -163,6 +175,8 @@ class FileOps:
             special = next((p for p, e in inner.items() if e.kind == "special"), None)
             if special is not None:
                 raise SpecialFile(f"{shown_path(special)} is not a regular file and cannot be moved", special)
+            if if_hash is not None:
+                _check_hash(source.path, _hash(stack, source.path, stack.take(source.path)), if_hash)
             moved = {source.path: source.entry, **inner}
             size = sum(e.size for e in moved.values() if e is not None and e.kind == "file")
             arriving = [target.path + p[len(source.path) :] for p in moved]
@@ -217,7 +231,7 @@ class FileOps:
         """`set_executable`: see WS-25; the owner's, group's and others' bits follow who may read."""
         with self._state.writing() as stack:
             target = self._target(stack, path, must_exist=True)
-            entry = target.entry
+            entry = stack.take(target.path)
             if entry is None:
                 raise missing(stack.view, target.path)
             mode = entry.mode | (entry.mode & 0o444) >> 2 if on else entry.mode & ~0o111
@@ -304,22 +318,6 @@ class FileOps:
             raise ReadOnly(f"{shown_path(found.path)} holds Bowerbird's own data", found.path)
         return found
 
-    def _check_hash(
-        self, stack: Stack, target: Resolved, if_hash: str | None, data: bytes | None = None
-    ) -> None:
-        if if_hash is None:
-            return
-        present = None
-        if target.entry is not None:
-            from bowerbird.workspace.find.text import hash_of
-
-            present = hash_of(data if data is not None else read_all(stack, target.path, target.entry))
-        if present != if_hash:
-            raise Stale(
-                f"{shown_path(target.path)} changed since it was read: its hash is {present}; read it again",
-                target.path,
-            )
-
     def _put(self, stack: Stack, path: str, data: bytes, mode: int) -> None:
         self._charge(stack, [path], len(data), path)
         existed = stack.lookup(path) is not None
@@ -331,7 +329,7 @@ class FileOps:
         """Account for `size` new bytes at `path` and for those of `paths` not changed before."""
         own = stack.touched(path)
         replaced = own.entry.size if own is not None and own.entry is not None and own.cut else 0
-        added = sum(1 for changed in paths if changed not in stack.orig)
+        added = sum(1 for changed in paths if stack.took(changed))
         self._state.account.charge(added, size - replaced, path)
 
     def _remove(self, stack: Stack, path: str) -> None:
@@ -348,6 +346,22 @@ class FileOps:
 
     def _record(self, steps: list[Step]) -> None:
         self._state.record(steps, turn=self._turn, call=self._call)
+
+
+def _hash(stack: Stack, path: str, entry: Entry | None) -> str | None:
+    """Return the hash of what `Stack.take` gave."""
+    from bowerbird.workspace.find.text import hash_of
+
+    if entry is None or entry.kind != "file":
+        return None
+    return hash_of(read_all(stack, path, entry))
+
+
+def _check_hash(path: str, present: str | None, if_hash: str | None) -> None:
+    if if_hash is not None and present != if_hash:
+        raise Stale(
+            f"{shown_path(path)} changed since it was read: its hash is {present}; read it again", path
+        )
 
 
 def _missing_parents(stack: Stack, path: str) -> list[str]:

@@ -143,12 +143,12 @@ class BranchState:
                 self.stack.sweep()
                 self._pick_up()
             mirror = self.mirror  # the last command may end while this thread changes the branch
-            if mirror is None:
+            if mirror is not None:
+                mirror.take_back(self.stack)
+            with self.stack.changing():
                 yield self.stack
-                return
-            mirror.take_back(self.stack)
-            yield self.stack
-            mirror.bring_in(self.stack)
+            if mirror is not None:
+                mirror.bring_in(self.stack, beside=True)
 
     def _pick_up(self) -> None:
         """Take what commands of a killed process left in their copy, before anything builds on the branch."""
