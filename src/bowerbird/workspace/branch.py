@@ -25,7 +25,7 @@ from bowerbird.workspace.registry.taint import taint
 from bowerbird.workspace.shared import Shared
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.paths import PathInput, shown
-from bowerbird.workspace.tree.real_directory import Beneath
+from bowerbird.workspace.tree.real_directory import Beneath, Gone
 
 STEP_MARK = "step:"
 
@@ -238,8 +238,11 @@ class Branch(BranchFiles, LandingOfBranch):
         with state.writing() as stack, Beneath(root) as tree:
             from bowerbird.workspace.git.shown_repository import follow_git
 
-            followed = follow(stack, self._history(), landed, tree)
-            followed += follow_git(state, self._history(), self._divided().changes, tree) if git else []
+            try:
+                followed = follow(stack, self._history(), landed, tree)
+                followed += follow_git(state, self._history(), self._divided().changes, tree) if git else []
+            except Gone:  # saved in this very moment: the next turn's start follows
+                return []
             return [shown(path) for path in followed]
 
     def taint(self, turn: str | None = None, source: str = "") -> None:

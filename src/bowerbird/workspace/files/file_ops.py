@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from bowerbird.core.errors import (
     Exists,
     InvalidArgument,
@@ -169,6 +171,8 @@ class FileOps:
 
             source = self._existing(stack, src)
             target = resolve(stack.view, dst, follow=False)
+            # What is there now is what was looked at: what its user makes there later is not replaced.
+            target = msgspec.structs.replace(target, entry=stack.take(target.path))
             self._check_move(stack, source, target, overwrite)
             self._state.check_writable(target.path)
             inner = stack.subtree(source.path)
