@@ -24,7 +24,9 @@ from bowerbird.workspace import Branch, Workspace
 
 _NAMES = ("a.txt", "b.txt", "d/c.txt", "d/e/f.txt", "new.txt")
 _START = "".join(f"line {n}\n" for n in range(12))
-_EVENTS = frozenset({"open", "os.rename", "os.link", "os.remove", "os.mkdir", "os.listdir", "os.scandir", "os.chmod"})
+_EVENTS = frozenset(
+    {"open", "os.rename", "os.link", "os.remove", "os.mkdir", "os.listdir", "os.scandir", "os.chmod"}
+)
 _waiting: list[Callable[[], None]] = []  # the saves that the next events bring
 _hooked: list[bool] = []
 
@@ -73,7 +75,9 @@ class User:
     def lost(self, gone: set[str]) -> list[str]:
         """Return the saved lines that are nowhere in the workspace, and were not deleted by the agent."""
         kept = "".join(
-            found.read_text() for found in self.root.rglob("*") if found.is_file() and ".git" not in found.parts
+            found.read_text()
+            for found in self.root.rglob("*")
+            if found.is_file() and ".git" not in found.parts
         )
         return [line for line in self.lines if line not in kept and line not in gone]
 
@@ -130,7 +134,19 @@ class Agent:
     async def step(self) -> None:
         """Do one thing that a model could do."""
         name = self._chance.choice(_NAMES)
-        kinds = ("read", "read", "write", "write", "edit", "edit", "patch", "delete", "move", "chmod", "unlink_patch")
+        kinds = (
+            "read",
+            "read",
+            "write",
+            "write",
+            "edit",
+            "edit",
+            "patch",
+            "delete",
+            "move",
+            "chmod",
+            "unlink_patch",
+        )
         with contextlib.suppress(BowerbirdError):
             await getattr(self, f"_{self._chance.choice(kinds)}")(name)
 
@@ -157,7 +173,9 @@ class Agent:
 
     async def _edit(self, name: str) -> None:
         number = self._chance.randrange(12)
-        await self.use("edit_file", path=name, old=f"line {number}\n", new=f"agent {self.calls}\nline {number}\n")
+        await self.use(
+            "edit_file", path=name, old=f"line {number}\n", new=f"agent {self.calls}\nline {number}\n"
+        )
 
     async def _patch(self, name: str) -> None:
         text = await self._read(name)
@@ -175,7 +193,9 @@ class Agent:
         if not lines:
             return
         body = "".join(f"-{line}\n" for line in lines)
-        result = await self.use("apply_patch", patch=f"--- a/{name}\n+++ /dev/null\n@@ -1,{len(lines)} +0,0 @@\n{body}")
+        result = await self.use(
+            "apply_patch", patch=f"--- a/{name}\n+++ /dev/null\n@@ -1,{len(lines)} +0,0 @@\n{body}"
+        )
         if not result.is_error:
             self.gone.update(f"{line}\n" for line in lines)
 
@@ -291,7 +311,7 @@ async def _command(desk: Desk, chance: random.Random, number: int) -> None:
         (
             f"sed -i '1i agent {number}' {name}",
             f"echo agent {number} >> {name}",
-            f"old=$(cat {name}); sleep 0.05; (echo \"$old\"; echo agent {number}) > {name}",
+            f'old=$(cat {name}); sleep 0.05; (echo "$old"; echo agent {number}) > {name}',
             f"cp {name} tmp && echo agent {number} >> tmp && mv tmp {name}",
             f"mv {name} moved.txt; cp moved.txt {name}",
             f"chmod +x {name}",
@@ -316,4 +336,3 @@ async def _end(desk: Desk, running: list[Any]) -> None:
         live.stop("cancel")
         await live.wait()
         await desk.sandbox.end(live)
-

@@ -151,13 +151,12 @@ def merge(
             steps = _journal_steps(wanted, {p.path: p.ours for p in planned})
             shelf = history_of(parent, registry).shelf
             looked_at = {p.path for p in planned}
+            taken = [p for p in planned if p.decision.action == "take" and not p.decision.merged]
             # What its user put into a directory meanwhile was looked at by nobody: it is no deletion.
             with stack.seen_by(lambda path, entry: entry.layer is not None or path in looked_at or None):
                 shelf.put_layer(
                     wanted,
-                    known={
-                        p.path: p.base for p in planned if p.decision.action == "take" and not p.decision.merged
-                    },
+                    known={p.path: p.base for p in taken},
                     merged=lambda number: memory.remember(number, child.id, snapshot, settled),
                 )
             for item in planned:
@@ -171,7 +170,7 @@ def merge(
 
 
 def _planned(stack: Stack, chosen: Sequence[Change], force: bool) -> "list[Planned]":
-    """Decide each change; what is joined with the user's lines, or beats them, is decided on bytes that stay."""
+    """Decide each change; what is joined with the user's lines, or beats them, on bytes that stay."""
     from bowerbird.workspace.compare.merge import names_of, ours_of, plan_merge
 
     view = stack.below_open_view  # the open layer is empty

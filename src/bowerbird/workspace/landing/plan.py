@@ -16,6 +16,7 @@ from bowerbird.core.errors import Stale
 from bowerbird.workspace.compare.conflicts import Place, places_of, resolved_side
 from bowerbird.workspace.compare.diff import change_hunks
 from bowerbird.workspace.compare.merge import NamesOf, Planned, SideOf, plan_merge, wins
+from bowerbird.workspace.compare.renames import renames_of
 from bowerbird.workspace.compare.results import Drift, LandingPlan, Op, PlannedPath, folded_rows
 from bowerbird.workspace.git.apart import in_git
 from bowerbird.workspace.landing.hard_links import with_links
@@ -231,7 +232,7 @@ def make_plan(chosen: Sequence[Chosen], given: PlanInput) -> list[PlanEntry]:
     )
     clashes = given.case_clashes(by_path)
     entries = {item.path: _entry(item, by_path[item.path], given, clashes) for item in planned}
-    return _git_units([entries[item.change.path] for item in chosen], given.force)
+    return _whole_renames(_git_units([entries[item.change.path] for item in chosen], given.force))
 
 
 def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[str]) -> PlanEntry:
@@ -332,6 +333,40 @@ def _git_units(entries: list[PlanEntry], force: bool) -> list[PlanEntry]:
         replace(e, refused=e.refused or left[e.unit]) if e.unit in left and not e.left_out else e
         for e in entries
     ]
+
+
+def _whole_renames(entries: list[PlanEntry]) -> list[PlanEntry]:
+    """A renamed file lands at both of its names or at none: else the branch would have its only copy."""
+    staying = {entry.path for entry in entries if entry.refused is not None or entry.left_out}
+    gone = [
+        e.chosen.change for e in entries if _is_file(e.chosen.change.base) and e.chosen.change.new is None
+    ]
+    made = [
+        # One that a file of the user's stands in the way of is a new name all the same.
+        msgspec.structs.replace(change, base=None) if change.path in staying else change
+        for change in (entry.chosen.change for entry in entries)
+        if _is_file(change.new)
+    ]
+    if not staying or not gone or not any(c.path in staying for c in (*gone, *made)):
+        return entries
+    held: dict[str, tuple[str, str]] = {}
+    for path, rename in renames_of([*gone, *made]).items():
+        source = rename.source.path
+        if path in staying:
+            held[source] = f"moved to {shown(path)}, which does not land", path
+        elif source in staying:
+            held[path] = f"moved from {shown(source)}, which stays as it is", source
+    aside = {entry.path for entry in entries if entry.aside or entry.left_out}
+    return [
+        replace(e, refused=e.refused or held[e.path][0], aside=e.aside or held[e.path][1] in aside)
+        if e.path in held and not e.left_out
+        else e
+        for e in entries
+    ]
+
+
+def _is_file(side: Side | None) -> bool:
+    return side is not None and side.kind == "file"
 
 
 def _unit(marks: Marks) -> str | None:

@@ -75,7 +75,7 @@ def landed_form(version: Version | None) -> Version | None:
 
 
 class Gone(FileNotFoundError):
-    """A file went, or was saved, after the look that found it; `filename` is its whole path below the tree."""
+    """A file went, or was saved, after it was looked at; `filename` is its whole path below the tree."""
 
 
 class Beneath:
