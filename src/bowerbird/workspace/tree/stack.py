@@ -16,7 +16,7 @@ import msgspec
 from bowerbird.core.errors import NotDirectory, NotFound, SpecialFile
 from bowerbird.core.processes.creation_mask import new_mode
 from bowerbird.core.timestamps import now_iso
-from bowerbird.workspace.tree import handles, presence
+from bowerbird.workspace.tree import handles, owned, presence
 from bowerbird.workspace.tree.fork_point import Base
 from bowerbird.workspace.tree.layers import FrozenLayer
 from bowerbird.workspace.tree.manifest import LayerRecord
@@ -140,7 +140,7 @@ class Stack(Layering):
                 inner.mkdir(mode=0o700, parents=True)
                 for count in range(len(missing)):
                     (whole / missing[count][len(top) + 1 :]).chmod(new_mode(0o777))
-                staged.rename(inner / path.rpartition("/")[2])
+                owned.carry(staged, inner / path.rpartition("/")[2])
             state = self._state
             replaces = state.merged.find(top) is not None or state.below_own.lookup(top) is not None
             layer.put(top, whole, self._mode_of, opaque=replaces)
