@@ -153,7 +153,11 @@ def merge(
             looked_at = {p.path for p in planned}
             taken = [p for p in planned if p.decision.action == "take" and not p.decision.merged]
             # What its user put into a directory meanwhile was looked at by nobody: it is no deletion.
-            with stack.seen_by(lambda path, entry: entry.layer is not None or path in looked_at or None):
+            recorded = parent.recorded(
+                steps, turn=take_taint(parent, child, steps, turn), call=call, via="merge"
+            )
+            seen = stack.seen_by(lambda path, entry: entry.layer is not None or path in looked_at or None)
+            with recorded, seen:
                 shelf.put_layer(
                     wanted,
                     known={p.path: p.base for p in taken},
@@ -165,7 +169,6 @@ def merge(
                 if is_forced and is_ground(view.lookup(item.path)):
                     stack.doubt(item.path)
             parent.account.forget()
-            parent.record(steps, turn=take_taint(parent, child, steps, turn), call=call, via="merge")
             return report.result()
 
 

@@ -9,7 +9,7 @@ rename in the open layer.
 
 import errno
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from bowerbird.core.errors import (
     Stale,
     WorkspaceError,
 )
+from bowerbird.core.ids import new_id
 from bowerbird.core.processes.creation_mask import new_mode
 from bowerbird.workspace.files.file_reads import read_all
 from bowerbird.workspace.history.branch_journal import Step
@@ -78,7 +79,7 @@ class FileOps:
     def __init__(self, state: BranchState, turn: str | None = None, call: str | None = None) -> None:
         self._state = state
         self._turn = turn
-        self._call = call
+        self._call = self._step = call
 
     def write(
         self,
@@ -151,10 +152,10 @@ class FileOps:
                 _check_hash(target.path, _hash(stack, target.path, stack.take(target.path)), if_hash)
             entries = {**inner, target.path: target.entry}
             self._charge(stack, entries, 0, target.path)
-            self._remove(stack, target.path)
             paths = sort_paths(list(entries))
             steps = [Step("rmdir" if _is_dir(entries[p]) else "delete", p) for p in reversed(paths)]
-            self._record(steps)
+            with self._recorded(steps):
+                self._remove(stack, target.path)
             shown = [add_path({}, "path", p)["path"] for p in paths]
             record: dict[str, Any] = {"deleted": shown, "count": len(paths)}
             odd = {
@@ -185,12 +186,15 @@ class FileOps:
             size = sum(e.size for e in moved.values() if e is not None and e.kind == "file")
             arriving = [target.path + p[len(source.path) :] for p in moved]
             self._charge(stack, [*moved, *arriving], size, target.path)
-            if target.entry is not None and _is_dir(target.entry):
-                self._remove(stack, target.path)
-            made = self._save_step(stack, target.path)
-            stack.put_tree(target.path, stage_tree(stack, source.path), arriving)
-            self._remove(stack, source.path)
-            self._record([*made, Step("rename", target.path, size=size, src=source.path)])
+            staged = stage_tree(stack, source.path)
+            made = [Step("mkdir", above) for above in _missing_parents(stack, target.path)]
+            step = Step("rename", target.path, size=size, src=source.path)
+            with self._whole(), self._recorded([*made, step]):
+                if _is_dir(target.entry):
+                    self._remove(stack, target.path)
+                self._save_step(stack, target.path)
+                stack.put_tree(target.path, staged, arriving)
+                self._remove(stack, source.path)
             return add_path(add_path({}, "from", source.path), "to", target.path)
 
     def _check_move(self, stack: Stack, source: Resolved, target: Resolved, overwrite: bool) -> None:
@@ -227,8 +231,8 @@ class FileOps:
                 raise NotFound(f"{shown_path(above)} does not exist; set parents to make it", above)
             self._charge(stack, [target.path], 0, target.path)
             made = self._save_step(stack, target.path)
-            stack.put_dir(target.path, new_mode(0o777))
-            self._record([*made, Step("mkdir", target.path)])
+            with self._recorded([*made, Step("mkdir", target.path)]):
+                stack.put_dir(target.path, new_mode(0o777))
             return add_path({"created": True}, "path", target.path)
 
     def set_executable(self, path: PathInput, on: bool) -> dict[str, Any]:
@@ -242,8 +246,8 @@ class FileOps:
             if mode != entry.mode:
                 self._charge(stack, [target.path], entry.size, target.path)
                 self._save_step(stack, target.path)
-                stack.chmod(target.path, mode)
-                self._record([Step("chmod", target.path)])
+                with self._recorded([Step("chmod", target.path)]):
+                    stack.chmod(target.path, mode)
             return add_path({}, "path", target.path) | {"mode": mode}
 
     def take(self, files: Sequence[tuple[PathInput, Path]]) -> list[str]:
@@ -272,9 +276,9 @@ class FileOps:
         existed = stack.lookup(target.path)
         made = self._save_step(stack, target.path)
         mode = existed.mode if existed is not None else new_mode(0o666)
-        stack.put_file(target.path, str(source), mode, sync=True)
         kind = "modify" if existed is not None else "create"
-        self._record([*made, Step("write", target.path, kind, size)])
+        with self._recorded([*made, Step("write", target.path, kind, size)]):
+            stack.put_file(target.path, str(source), mode, sync=True)
 
     def write_private(self, path: PathInput, content: str | bytes) -> None:
         """Put a file that every tool reads but no change, diff, merge or landing shows."""
@@ -326,8 +330,8 @@ class FileOps:
         self._charge(stack, [path], len(data), path)
         existed = stack.lookup(path) is not None
         made = self._save_step(stack, path)
-        stack.put_file(path, data, mode, sync=True)
-        self._record([*made, Step("write", path, "modify" if existed else "create", len(data))])
+        with self._recorded([*made, Step("write", path, "modify" if existed else "create", len(data))]):
+            stack.put_file(path, data, mode, sync=True)
 
     def _charge(self, stack: Stack, paths: Iterable[str], size: int, path: str) -> None:
         """Account for `size` new bytes at `path` and for those of `paths` not changed before."""
@@ -337,19 +341,35 @@ class FileOps:
         self._state.account.charge(added, size - replaced, path)
 
     def _remove(self, stack: Stack, path: str) -> None:
-        keep = self._state.steps.save(self._call, path, tree=True) if self._call is not None else None
+        keep = self._state.steps.save(self._step, path, tree=True) if self._step is not None else None
         stack.remove(path, keep=keep)
 
     def _save_step(self, stack: Stack, path: str) -> list[Step]:
         """Save what a rollback needs; returns the journal's lines for parents that will be made."""
         parents = _missing_parents(stack, path)
-        if self._call is not None:
+        if self._step is not None:
             # The rollback of the topmost new directory takes everything in it away.
-            self._state.steps.save(self._call, parents[0] if parents else path)
+            self._state.steps.save(self._step, parents[0] if parents else path)
         return [Step("mkdir", above) for above in parents]
 
-    def _record(self, steps: list[Step]) -> None:
-        self._state.record(steps, turn=self._turn, call=self._call)
+    def _recorded(self, steps: list[Step]) -> AbstractContextManager[None]:
+        return self._state.recorded(steps, turn=self._turn, call=self._call)
+
+    @contextmanager
+    def _whole(self) -> Generator[None]:
+        """Take back what several steps did when one of them fails."""
+        steps, own = self._state.steps, self._step is None
+        self._step = call = self._step or new_id("u")
+        before = steps.count(call)
+        try:
+            yield
+        except BaseException:
+            steps.rollback(call, keep=before)
+            raise
+        finally:
+            if own:
+                self._step = None
+                steps.settle(call)
 
 
 def _hash(stack: Stack, path: str, entry: Entry | None) -> str | None:

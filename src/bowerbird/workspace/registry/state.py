@@ -220,6 +220,24 @@ class BranchState:
         self.git_refs.forget()
         self.rollbacks += 1
 
+    @contextmanager
+    def recorded(
+        self, steps: Sequence[Step], *, turn: str | None = None, call: str | None = None, via: Via = "tool"
+    ) -> Generator[None]:
+        """Record steps that are taken inside: what cannot be recorded is not done, and the other way round.
+
+        First the record: taking it back needs no room on the disk, taking a change back may.
+        """
+        private = self.stack.private_paths()
+        before = self.journal.size()
+        self.journal.append([s for s in steps if s.path not in private], turn=turn, call=call, via=via)
+        try:
+            yield
+        except BaseException:
+            self.journal.take_back(before)
+            raise
+        self.git_refs.keep(step.path for step in steps)
+
     def record(
         self, steps: Sequence[Step], *, turn: str | None = None, call: str | None = None, via: Via = "tool"
     ) -> bool:
