@@ -204,6 +204,11 @@ class Branch(BranchFiles, LandingOfBranch):
             finally:
                 self._shared.forget_unheld(self.id)
 
+    def catch_up(self) -> None:
+        """Record what commands of a killed process left on the branch. Blocks."""
+        if not self._is_held():
+            self.processes().catch_up()
+
     def processes(self) -> ProcessView:
         """Return what the sandbox needs to run processes on this branch."""
         return ProcessView(self._state, self.background, self)

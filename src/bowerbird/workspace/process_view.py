@@ -377,6 +377,11 @@ class ProcessView:
                     self._told = (_identity(stack), again.told)
             return captured
 
+    def catch_up(self) -> None:
+        """Take bases of what a killed process's commands left, and record it; none runs now. Blocks."""
+        with self._state.writing() as stack:  # which takes in what they left in a copy
+            self._look_before(stack)
+
     def _told_of(self, stack: Stack) -> "Told":
         """Return what was told of this layer; what file tools wrote before is not a process's change."""
         known, told = self._told

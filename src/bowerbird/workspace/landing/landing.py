@@ -141,6 +141,7 @@ def plan_landing(
         automatic=request.automatic,
         resolved=request.resolved,
         staying=removed_repositories(ground.changes),
+        ignored=stay,
     )
     return make_plan(chosen, given), unknown
 

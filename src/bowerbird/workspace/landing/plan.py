@@ -206,6 +206,7 @@ class PlanInput(msgspec.Struct, frozen=True):
         named: the paths given to the landing, for what is in git directories.
         resolved: a person's decisions of conflicting places, by path.
         staying: git directories that the branch removed: what holds one stays with it, and holds nothing up.
+        ignored: what stays on the branch by itself, as the workspace has it: as that.
     """
 
     rules: FlagRules
@@ -222,6 +223,7 @@ class PlanInput(msgspec.Struct, frozen=True):
     automatic: bool = False
     resolved: Mapping[str, Sequence[Take]] = msgspec.field(default_factory=dict[str, Sequence[Take]])
     staying: Tops = msgspec.field(default_factory=lambda: Tops(()))
+    ignored: Tops = msgspec.field(default_factory=lambda: Tops(()))
 
 
 def make_plan(chosen: Sequence[Chosen], given: PlanInput) -> list[PlanEntry]:
@@ -256,7 +258,10 @@ def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[
         refused = given.obstacle_of(item.path, item.ours, result, op == "chmod")
     made = marks.git.root if marks.git is not None and marks.git.is_new else ""
     aside = in_git(item.path) or marks.git is not None or decision.reason == "special"
-    aside = aside or (decision.reason == "dir_gained" and given.staying.inside(item.path))
+    if decision.reason == "dir_gained":
+        aside = aside or given.staying.inside(item.path) or given.ignored.inside(item.path)
+        if refused == "dir_gained" and given.ignored.inside(item.path):
+            refused = "holds_ignored"
     return PlanEntry(
         chosen, op, _drift(decision), item.ours, result, decision.merged or settled is not None, marks.flags,
         tainted, refused, left_out, links, marks.reasons, _unit(marks), made or None,
