@@ -257,6 +257,7 @@ class BranchFiles:
         encoding: str = "utf-8",
         if_hash: str | None = None,
         seen: str | None = None,
+        as_before: bool = False,
     ) -> dict[str, Any]:
         """Write a whole file, making its parents and keeping an existing mode.
 
@@ -265,12 +266,15 @@ class BranchFiles:
             if_hash: write only if the present content has this `hash`.
             seen: the `hash` of what the caller last read there; where it is another one by now, the change
                 becomes a conflict.
+            as_before: text takes the encoding, byte order mark and line ends of the file that it replaces.
 
         Raises:
             IsDirectory, NotDirectory, SpecialFile, Stale, Hidden, ReadOnly, LimitExceeded,
             PathEscape, BranchBusy.
         """
-        return await self._change([path], lambda: self._ops.write(path, content, encoding, if_hash, seen))
+        return await self._change(
+            [path], lambda: self._ops.write(path, content, encoding, if_hash, seen, as_before)
+        )
 
     async def edit_file(
         self,

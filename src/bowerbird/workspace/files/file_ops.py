@@ -30,7 +30,7 @@ from bowerbird.core.errors import (
 )
 from bowerbird.core.ids import new_id
 from bowerbird.core.processes.creation_mask import new_mode
-from bowerbird.workspace.files.file_reads import read_all
+from bowerbird.workspace.files.file_reads import MOST_READ, read_all
 from bowerbird.workspace.history.branch_journal import Step
 from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.tree.nodes import Entry
@@ -88,22 +88,26 @@ class FileOps:
         encoding: str,
         if_hash: str | None,
         seen: str | None = None,
+        as_before: bool = False,
     ) -> dict[str, Any]:
         """`write_file`: see WS-21 and WS-30."""
-        from bowerbird.workspace.find.text import encoded, hash_of
+        from bowerbird.workspace.find.text import encoded, hash_of, in_form_of
 
-        data = encoded(content, encoding)
+        data, note = encoded(content, encoding), ""
         with self._state.writing() as stack:
             target = self._target(stack, path)
             entry = stack.take(target.path)
             present = _hash(stack, target.path, entry) if if_hash is not None or seen is not None else None
             _check_hash(target.path, present, if_hash)
+            if as_before and isinstance(content, str) and entry is not None and entry.size <= MOST_READ:
+                data, note = in_form_of(read_all(stack, target.path, entry), content)
             self._state.limits.check_write(len(data), target.path)
             if seen is not None and present not in (None, seen):
                 stack.doubt(target.path)  # who wrote had not read what it replaces
             self._put(stack, target.path, data, entry.mode if entry is not None else new_mode(0o666))
             record = add_path({}, "written", target.path)
-            return record | {"bytes": len(data), "created": entry is None, "hash": hash_of(data)}
+            record |= {"bytes": len(data), "created": entry is None, "hash": hash_of(data)}
+            return record | {"note": note} if note else record
 
     def edit(
         self,
