@@ -70,3 +70,15 @@ async def test_a_landing_by_policy_takes_no_half_of_a_rename(root, tmp_path):
         landing = branch.land(partial=True, automatic=True)
         assert [entry.path for entry in landing.entries] == ["/other.txt"]
         assert (root / "job.txt").exists()
+
+
+@pytest.mark.parametrize("named", ["*", "/*"])
+async def test_accepting_a_file_of_the_name_star_accepts_nothing_else(branch, root, named):
+    await branch.write_file("*", "#!/bin/sh\n")
+    await branch.write_file(".github/workflows/ci.yml", "on: push\n")
+    with pytest.raises(LandingRefused) as caught:
+        branch.land(accept=[named])
+    assert [row["path"] for row in caught.value.refused] == ["/.github/workflows/ci.yml"]
+    assert branch.land(["*"], accept=[named]).refused == ()
+    branch.land(accept=["*"])  # no file of that name waits any more: it is all
+    assert (root / ".github/workflows/ci.yml").exists()

@@ -135,7 +135,7 @@ def plan_landing(
         obstacle_of=obstacle_in(tree),
         links_of=lambda path: links_at(tree, path),
         tainted=ground.tainted,
-        accept=frozenset(request.accept),
+        accept=_accepted(request.accept, ground.changes),
         named=None if request.paths is None else frozenset(request.paths),
         force=request.force,
         automatic=request.automatic,
@@ -144,6 +144,13 @@ def plan_landing(
         ignored=stay,
     )
     return make_plan(chosen, given), unknown
+
+
+def _accepted(accept: Sequence[str], changes: Sequence[Change]) -> frozenset[str]:
+    """Return what was accepted; where a file has the name `*`, that names the file and nothing else."""
+    given = frozenset(accept)
+    is_name = "*" in given and any(change.path == "/*" for change in changes)
+    return given - {"*"} | {"/*"} if is_name else given
 
 
 def obstacle_in(tree: Beneath) -> Callable[[str, Side | None, Side | None, bool], str | None]:
