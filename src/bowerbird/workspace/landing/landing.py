@@ -13,6 +13,7 @@ import msgspec
 
 from bowerbird.core.errors import Stale, WorkspaceError
 from bowerbird.core.ids import new_id
+from bowerbird.core.processes.creation_mask import new_mode
 from bowerbird.core.timestamps import now_iso
 from bowerbird.workspace.git.apart import apart, files_of, removed_repositories
 from bowerbird.workspace.git.arrival import Bringing, bring
@@ -196,7 +197,7 @@ def land(ground: LandingContext, root: Path, request: LandRequest) -> tuple[Land
         record = _record(folder, ground, request, landing, refused)
         if landing or history:
             applier = Applier(tree, folder, ground.checkpoint, meter)
-            steps = _keep_all(folder, tree, landing, meter)
+            steps = [_closed(step, ground.stack) for step in _keep_all(folder, tree, landing, meter)]
             write_history(folder.path, history)
             settle = settler(ground.stack, folder, landed, tree, meter)
             record = applier.run(record, steps, with_history(settle, folder, ground.stack, root))
@@ -271,6 +272,20 @@ def _keep_all(folder: LandingFolder, tree: Beneath, entries: Sequence[PlanEntry]
             steps.append(Step(path, *versions))
         flushing.finish()
     return steps
+
+
+def _closed(step: Step, stack: Stack) -> Step:
+    """Return a step that makes a directory with the mode that it has on the branch, where that is closed.
+
+    It is never wider than the user's own new directories, nor closed to the user. Whether it hands its group
+    on (setgid) follows from where it lies; a sticky bit does not land.
+    """
+    if step.before is not None or step.after is None or step.after.kind != "dir":
+        return step
+    entry = stack.lookup("/" + os.fsdecode(step.path))
+    usual = new_mode(0o777)
+    mode = entry.mode & usual | 0o700 if entry is not None and entry.kind == "dir" else usual
+    return step if mode == usual else msgspec.structs.replace(step, owned=(mode, -1, -1))
 
 
 def _record(
