@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeGuard
 
 import msgspec
 
@@ -117,7 +118,7 @@ class PlanEntry:
             path_b64=path_b64(self.path),
             op=self.op,
             base=_shown(version_of(change.base)),
-            current=_shown(version_of(self.current)),
+            current=_shown_now(self.current),
             new=_shown(version_of(change.new)),
             drift=self.drift,
             flags=self.flags,
@@ -234,7 +235,14 @@ def make_plan(chosen: Sequence[Chosen], given: PlanInput) -> list[PlanEntry]:
     )
     clashes = given.case_clashes(by_path)
     entries = {item.path: _entry(item, by_path[item.path], given, clashes) for item in planned}
-    return _whole_renames(_git_units([entries[item.change.path] for item in chosen], given.force))
+    closed = Tops(entry.path for entry in entries.values() if entry.refused == "unreadable")
+    made = [
+        replace(entry, refused="holds_unreadable")
+        if entry.refused == "dir_gained" and closed.inside(entry.path)
+        else entry
+        for entry in (entries[item.change.path] for item in chosen)
+    ]
+    return _whole_renames(_git_units(made, given.force))
 
 
 def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[str]) -> PlanEntry:
@@ -254,6 +262,8 @@ def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[
     taken = decision.action == "take" or _forced(decision, chosen, given) or settled is not None
     result = (settled or decision.result) if taken else item.ours
     refused = None if left_out else _refusal(decision, marks, chosen, given)
+    if refused == "uncertain_base" and _is_file(change.base) and change.base.content is None:
+        refused = "unreadable"
     if taken and not left_out and refused is None:
         refused = given.obstacle_of(item.path, item.ours, result, op == "chmod")
     made = marks.git.root if marks.git is not None and marks.git.is_new else ""
@@ -370,7 +380,7 @@ def _whole_renames(entries: list[PlanEntry]) -> list[PlanEntry]:
     ]
 
 
-def _is_file(side: Side | None) -> bool:
+def _is_file(side: Side | None) -> TypeGuard[Side]:
     return side is not None and side.kind == "file"
 
 
@@ -427,6 +437,13 @@ def refused_rows(entries: Sequence[PlanEntry], unknown: Collection[str]) -> list
 def is_blocked(entries: Sequence[PlanEntry], unknown: Collection[str]) -> bool:
     """Whether a landing of everything chosen is refused: something that was asked for cannot land."""
     return bool(unknown) or any(e.refused is not None and not e.aside for e in entries)
+
+
+def _shown_now(side: Side | None) -> str | None:
+    try:
+        return _shown(version_of(side))
+    except PermissionError:
+        return None  # nobody but its owner knows
 
 
 def _shown(version: Version | None) -> str | None:
