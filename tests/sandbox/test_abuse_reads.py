@@ -179,7 +179,7 @@ async def test_links_swapped_while_changes_are_taken_lead_nowhere(tmp_path, plan
             finally:
                 running.stop("cancel")
                 await running.wait()
-                await desk.sandbox.end(running, desk.sandbox.now())
+                await desk.sandbox.end(running)
         assert planted.secret not in await everything_in(desk)
         assert planted.key.read_text() == f"{planted.secret}\n"
         assert sorted(os.listdir(planted.key.parent)) == ["id_rsa"]

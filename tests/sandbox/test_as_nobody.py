@@ -19,10 +19,10 @@ pytestmark = [
 ]
 # Files, and which of their cases: those where the kernel asks who somebody is. One process, because each starts an
 # interpreter and probes the host; `benchmarks/as_nobody.py` runs what else depends on it, at length.
-FILES = "own_environment abuse_reads abuse_writes abuse_kernel abuse_processes abuse_exhaustion capture bombs"
+FILES = "own_environment abuse_reads abuse_writes abuse_kernel abuse_processes abuse_exhaustion capture bombs copy_tier unreadable"
 CASES = (
     "own_environment or abuse_reads or abuse_writes or abuse_kernel or fork or more_processes or outlives or quota "
-    "or (capture and (kinds or rename)) or (bombs and memory-file)"
+    "or (capture and (kinds or rename)) or (copy_tier and read_only_directory) or unreadable or (bombs and memory-file)"
 )
 
 

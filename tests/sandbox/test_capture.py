@@ -60,7 +60,7 @@ async def test_they_agree_beside_a_background_process_that_writes(tier: str):
             finally:
                 running.stop("cancel")
                 await running.wait()
-                await desk.sandbox.end(running, desk.sandbox.now())
+                await desk.sandbox.end(running)
             assert (await desk.run("ls")).output == "d\nf\nother\n"
 
 
@@ -86,7 +86,7 @@ async def test_a_rollback_beside_a_running_process_puts_everything_back(tier: st
         finally:
             running.stop("cancel")
             await running.wait()
-            await desk.sandbox.end(running, desk.sandbox.now())
+            await desk.sandbox.end(running)
         assert (await desk.run("cat f; ls d")).output == "oldb\nmore\n"
 
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.abuse import TIERS, pids_with, tree_of
+from support.abuse import TIERS, desk_of, pids_with, tree_of
 from support.sandboxes import bench_of
 
 from bowerbird import ExecuteResponse, WorkspaceShellBackend
@@ -155,3 +155,24 @@ async def test_a_pool_that_needs_shared_memory_fails_with_the_reason(tmp_path):
                 assert (done.output, done.note) == ("[1]\n", None)
             else:
                 assert done.exit_code == 1 and done.note is not None and "use threads" in done.note
+
+
+READ_ONLY = (
+    "mkdir -p new/in && echo x > new/in/f && chmod 555 new/in new; "
+    "echo y > old/g && chmod 555 old; mkdir old2; mv old2 old3; chmod 500 old3; echo said"
+)
+
+
+async def test_a_read_only_directory_that_a_command_leaves_is_taken_like_any_other(tmp_path):
+    """`test_as_nobody.py` runs it without rights, where a closed directory cannot be moved."""
+    async with desk_of(tmp_path, "copy", {"old/f": "1", "keep": "k"}, probe=True) as desk:
+        first = await desk.run(READ_ONLY)
+        assert (first.exit_code, first.output) == (0, "said\n")
+        assert (await desk.run("echo more >> keep; cat new/in/f old/g")).output == "x\ny\n"
+        facts = await desk.branch.stat("old")
+        assert facts is not None and facts["mode"] == 0o555
+        await desk.branch.delete("new", recursive=True)
+        await desk.branch.move("old", "moved")
+        desk.branch.land()
+        left = sorted(str(path.relative_to(desk.root)) for path in desk.root.rglob("*"))
+        assert left == ["keep", "moved", "moved/f", "moved/g", "old3"]

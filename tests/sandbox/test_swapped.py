@@ -127,8 +127,8 @@ async def test_a_layer_that_changes_while_it_is_captured_is_told_as_it_is_in_the
         become(upper / "it", before)
         with monkeypatch.context() as patched:
             swap_at_use(patched, "it", lambda: become(upper / "it", after))
-            view.capture(view.now())
-        view.capture(view.now())
+            view.capture()
+        view.capture()
         now = {"nothing": {"/it": "file"}, "fifo": {"/it": "special"}}.get(after, expected(after))
         assert await shown_of(branch) == {"/kept": "file", "/other": "file", **now}
 

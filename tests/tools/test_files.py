@@ -385,3 +385,30 @@ async def test_another_agents_reads_are_its_own(desk: Desk) -> None:
     assert write is not None
     other = ToolContext(branch=desk.branch.bound("t_1", "call_x"), call="call_x")
     assert not (await write.call({"path": "a.txt", "content": "b"}, other)).is_error
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param("a\nb\n".encode("utf-16"), "one\ntwo\n".encode("utf-16"), id="utf-16"),
+        pytest.param(
+            b"\xfe\xff" + "a\n".encode("utf-16-be"), b"\xfe\xff" + "one\ntwo\n".encode("utf-16-be"), id="be"
+        ),
+        pytest.param(b"\xef\xbb\xbfa\n", b"\xef\xbb\xbfone\ntwo\n", id="utf-8 with a mark"),
+        pytest.param(b"a\r\nb\r\n", b"one\r\ntwo\r\n", id="crlf"),
+        pytest.param("a\r\n".encode("utf-16"), "one\r\ntwo\r\n".encode("utf-16"), id="utf-16 and crlf"),
+        pytest.param(b"a\nb\n", b"one\ntwo\n", id="plain"),
+    ],
+)
+async def test_writing_a_whole_file_keeps_its_encoding_and_line_ends(desk: Desk, before: bytes, after: bytes):
+    desk.put("a.txt", before)
+    text = await desk.text("write_file", path="a.txt", content="one\ntwo\n")
+    assert await desk.branch.read_bytes("a.txt") == after
+    assert ("kept as it was" in text) == (after != b"one\ntwo\n")
+
+
+async def test_writing_over_what_is_no_utf_8_says_that_it_is_now(desk: Desk):
+    desk.put("a.txt", "caf\xe9\n".encode("latin-1"))
+    assert "it was not UTF-8 before, and is now" in await desk.text(
+        "write_file", path="a.txt", content="café\n"
+    )

@@ -118,7 +118,6 @@ class BackgroundRuns:
                 max_output_bytes=OUTPUT_BYTES,
                 keep_output=True,
             )
-            started_ns = self._sandbox.now()
             live = await self._sandbox.begin(request, call=task_id)
         except BaseException:
             self._ours.discard(task_id)
@@ -126,7 +125,7 @@ class BackgroundRuns:
             raise
         self._commands[task_id] = live
         self._put(msgspec.structs.replace(run, timeout_s=request.timeout_s, spill=live.output.name))
-        following = self._follow(task_id, live, started_ns, turn)
+        following = self._follow(task_id, live, turn)
         self._tasks[task_id] = asyncio.create_task(following, name=f"background {task_id}")
         return task_id
 
@@ -186,7 +185,7 @@ class BackgroundRuns:
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()))
 
-    async def _follow(self, task_id: str, live: RunningCommand, started_ns: int, turn: str | None) -> None:
+    async def _follow(self, task_id: str, live: RunningCommand, turn: str | None) -> None:
         finished: Finished | None = None
         failed = ""
         try:
@@ -196,7 +195,7 @@ class BackgroundRuns:
         finally:
             del self._commands[task_id]
             try:
-                await self._sandbox.end(live, started_ns, turn=turn, call=task_id)
+                await self._sandbox.end(live, turn=turn, call=task_id)
             except (OSError, BowerbirdError) as error:  # a full disk, say: it ended all the same
                 failed = f"[what it changed could not be taken into the branch: {error}]\n"
             finally:

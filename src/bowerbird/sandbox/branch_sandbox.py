@@ -155,7 +155,6 @@ class BranchSandbox:
         async with self._slots:
             from bowerbird.sandbox.run.running import stop_when
 
-            started_ns = self._view.now()
             running = await self.begin(request, call=call, on_output=on_output)
             stopping = asyncio.create_task(stop_when(cancel, running)) if cancel is not None else None
             try:
@@ -163,7 +162,7 @@ class BranchSandbox:
             finally:
                 if stopping is not None:
                     stopping.cancel()
-                captured = await self.end(running, started_ns, turn=turn, call=call)
+                captured = await self.end(running, turn=turn, call=call)
         return self._record(request, finished, captured)
 
     def request(
@@ -202,10 +201,6 @@ class BranchSandbox:
     def longest_s(self) -> float:
         """The longest time that any command may be given, in seconds."""
         return self._host.settings.max_timeout_s
-
-    def now(self) -> int:
-        """The clock that `end` compares with."""
-        return self._view.now()
 
     def spill_path(self, call: str) -> Path:
         """Return the host path of a call's whole output."""
@@ -319,7 +314,7 @@ class BranchSandbox:
         return running
 
     async def end(
-        self, running: "RunningCommand", started_ns: int, *, turn: str | None = None, call: str | None = None
+        self, running: "RunningCommand", *, turn: str | None = None, call: str | None = None
     ) -> "Captured":
         """Capture what was changed; the last command to end lets file tools write directly again."""
         self._running.discard(running)
@@ -334,25 +329,21 @@ class BranchSandbox:
             # Shielded: what a cancelled command changed is in the branch all the same.
             last = not self._running
             captured = await asyncio.shield(
-                to_thread(self._finish, started_ns, turn, call, last=last, spilled=running.spilled)
+                to_thread(self._finish, turn, call, last=last, spilled=running.spilled)
             )
             if captured is NOTHING_KEPT:
                 self._projection.close()  # its mount would keep the bytes of files that are deleted
                 await room_again(self._view.directory)
             return captured
 
-    async def capture(
-        self, started_ns: int, *, turn: str | None = None, call: str | None = None
-    ) -> "Captured":
+    async def capture(self, *, turn: str | None = None, call: str | None = None) -> "Captured":
         """Take what a command that goes on has changed so far into the branch's records."""
         self._before = None
         async with self._preparing:
-            taken = to_thread(self._projection.capture, started_ns, turn, call, last=False)
+            taken = to_thread(self._projection.capture, turn, call, last=False)
             return await asyncio.shield(taken)
 
-    def _finish(
-        self, started_ns: int, turn: str | None, call: str | None, *, last: bool, spilled: bool
-    ) -> "Captured":
+    def _finish(self, turn: str | None, call: str | None, *, last: bool, spilled: bool) -> "Captured":
         if spilled:
             prune_spills(self._projection.spills, keep=[running.spill_name for running in self._running])
         before, self._before = self._before, self._before if not last else None
@@ -360,7 +351,7 @@ class BranchSandbox:
             from bowerbird.sandbox.run.branch_record import NOTHING_KEPT
 
             return NOTHING_KEPT
-        return self._projection.capture(started_ns, turn, call, last=last)
+        return self._projection.capture(turn, call, last=last)
 
     def _tell_background(self, run: "BackgroundRun") -> None:
         if self._host.on_background is not None:

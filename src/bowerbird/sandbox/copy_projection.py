@@ -160,7 +160,7 @@ class CopyProjection:
         program = filter_program(copy_tier=True)
         return await WarmSandbox.start_confined(program, rules, self._host.settings.limits.pids)
 
-    def capture(self, started_ns: int, turn: str | None, call: str | None, *, last: bool) -> Captured:
+    def capture(self, turn: str | None, call: str | None, *, last: bool) -> Captured:
         """See `Projection.capture`; compares the copy with what was last seen of it."""
         try:
             return self._view.take_back(self._mirror, turn=turn, call=call)

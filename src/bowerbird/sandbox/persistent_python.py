@@ -89,7 +89,6 @@ class PersistentPython:
         from bowerbird.sandbox.python.record import PythonRecord
 
         async with self._lock:
-            started_ns = self._sandbox.now()
             began = asyncio.get_running_loop().time()
             if self._command is None:
                 await self._start()
@@ -106,7 +105,7 @@ class PersistentPython:
                 return PythonRecord(
                     ok=False, error=f"{answer}; {_GONE}", duration_ms=duration, state="lost", engine="cpython"
                 )
-            await self._sandbox.capture(started_ns, turn=turn, call=call)
+            await self._sandbox.capture(turn=turn, call=call)
             return _record(answer, output_bytes, duration, state)
 
     async def close(self) -> None:
@@ -167,7 +166,7 @@ class PersistentPython:
                 await writer.wait_closed()
         command.stop("cancel")
         await asyncio.wait([end])
-        await self._sandbox.end(command, self._sandbox.now())
+        await self._sandbox.end(command)
 
 
 def _record(answer: _Answer, limit: int, duration_ms: int, state: "State") -> "PythonRecord":

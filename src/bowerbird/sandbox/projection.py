@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from bowerbird.workspace import Captured
 
 
+FRESH_S = 1.0
+"""How long one mount serves command after command; making one costs more than a short command."""
 _log = logging.getLogger(__name__)
 
 
@@ -74,7 +77,7 @@ class Projection(Protocol):
         """
         ...
 
-    def capture(self, started_ns: int, turn: str | None, call: str | None, *, last: bool) -> "Captured":
+    def capture(self, turn: str | None, call: str | None, *, last: bool) -> "Captured":
         """Take what processes changed into the branch; `last`: none runs any more. Blocks."""
         ...
 
@@ -116,6 +119,7 @@ class OverlayProjection:
         self._warm: WarmSandbox | None = None
         self._mounted: Mounted | None = None
         self._dirs: OverlayDirs | None = None
+        self._mounted_at = 0.0
         self._tmp: Path | None = None
         self.net = view.directory / "net"
         self._live = contextlib.ExitStack()
@@ -140,7 +144,9 @@ class OverlayProjection:
             await to_thread(self._view.show_git)
         while first:
             dirs = await to_thread(self._view.dirs)
-            if dirs != self._dirs or self._mounted is None:
+            # An older one may go on showing what it once read of files that were saved since.
+            is_old = time.monotonic() - self._mounted_at > FRESH_S
+            if dirs != self._dirs or self._mounted is None or is_old:
                 self._mounted = await self._mount(self._warm, dirs)
                 self._dirs = dirs
             view_fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._mounted.look)
@@ -227,9 +233,11 @@ class OverlayProjection:
     async def _mount(self, warm: "WarmSandbox", dirs: OverlayDirs) -> Mounted:
         lower, ground = tuple(str(path) for path in dirs.lower), str(dirs.ground or "")
         self._drop_mount()
+        self._mounted_at = time.monotonic()
         overlay = Overlay(lower, str(dirs.upper), str(dirs.work), ground, str(dirs.scratch))
         made: list[Mounted] = []
         try:
+            await to_thread(self._view.mounting)
             await in_thread(lambda: made.extend(self._host.warden.mount([overlay])))
             await warm.attach([self.root], made)
         except BaseException:
@@ -238,10 +246,10 @@ class OverlayProjection:
             raise
         return made[0]
 
-    def capture(self, started_ns: int, turn: str | None, call: str | None, *, last: bool) -> "Captured":
+    def capture(self, turn: str | None, call: str | None, *, last: bool) -> "Captured":
         """See `Projection.capture`; reads the upper directory only."""
         try:
-            return self._view.capture(started_ns, turn=turn, call=call)
+            return self._view.capture(turn=turn, call=call)
         finally:
             if last:  # after an error too, or the branch would be held for ever
                 self._live.close()

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bowerbird.core.errors import InvalidArgument
+from bowerbird.core.ids import new_id
 from bowerbird.workspace.compare.results import MergeResult
 from bowerbird.workspace.files.file_branch import BranchFiles
 from bowerbird.workspace.fork_and_merge import fork, merge
@@ -24,7 +25,7 @@ from bowerbird.workspace.registry.taint import taint
 from bowerbird.workspace.shared import Shared
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.paths import PathInput, shown
-from bowerbird.workspace.tree.real_directory import Beneath
+from bowerbird.workspace.tree.real_directory import Beneath, Gone
 
 STEP_MARK = "step:"
 
@@ -56,6 +57,10 @@ class Branch(BranchFiles, LandingOfBranch):
         With a call, what it changes can be taken back by `rollback(handle.call_mark())`.
         """
         return Branch(self._state, self._shared, turn=turn, call=call)
+
+    def as_call(self) -> "Branch":
+        """Return this handle, or one bound to a call of its own, which whoever asked settles."""
+        return self if self._call is not None else self.bound(self._turn, new_id("u"))
 
     # ------------------------------------------------------------ facts
 
@@ -199,6 +204,11 @@ class Branch(BranchFiles, LandingOfBranch):
             finally:
                 self._shared.forget_unheld(self.id)
 
+    def catch_up(self) -> None:
+        """Record what commands of a killed process left on the branch. Blocks."""
+        if not self._is_held():
+            self.processes().catch_up()
+
     def processes(self) -> ProcessView:
         """Return what the sandbox needs to run processes on this branch."""
         return ProcessView(self._state, self.background, self)
@@ -233,8 +243,11 @@ class Branch(BranchFiles, LandingOfBranch):
         with state.writing() as stack, Beneath(root) as tree:
             from bowerbird.workspace.git.shown_repository import follow_git
 
-            followed = follow(stack, self._history(), landed, tree)
-            followed += follow_git(state, self._history(), self._divided().changes, tree) if git else []
+            try:
+                followed = follow(stack, self._history(), landed, tree)
+                followed += follow_git(state, self._history(), self._divided().changes, tree) if git else []
+            except Gone:  # saved in this very moment: the next turn's start follows
+                return []
             return [shown(path) for path in followed]
 
     def taint(self, turn: str | None = None, source: str = "") -> None:

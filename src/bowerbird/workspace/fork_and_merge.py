@@ -13,14 +13,16 @@ from bowerbird.workspace.history.history import History
 from bowerbird.workspace.registry.registry import BranchRegistry
 from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.registry.taint import tainted_paths, take_taint
-from bowerbird.workspace.tree.changes import Change, changes_of, covering, select
+from bowerbird.workspace.tree.changes import Change, changes_of, covering, select, stored_side
 from bowerbird.workspace.tree.manifest import ManifestFile
 from bowerbird.workspace.tree.merged_view import MergedView
 from bowerbird.workspace.tree.nodes import Entry
+from bowerbird.workspace.tree.stack import Stack
 from bowerbird.workspace.tree.threeway import Side
 
 if TYPE_CHECKING:
-    from bowerbird.workspace.compare.merge import MergeResult
+    from bowerbird.workspace.compare.merge import Planned
+    from bowerbird.workspace.compare.results import MergeResult
 
 
 def history_of(state: BranchState, registry: BranchRegistry) -> History:
@@ -123,10 +125,8 @@ def merge(
         with parent.writing() as stack:
             from bowerbird.workspace.compare.merge import (
                 MergeMemory,
-                names_of,
                 ours_of,
                 outcome,
-                plan_merge,
                 since_last_merge,
             )
             from bowerbird.workspace.git.merged_git import with_history
@@ -137,7 +137,7 @@ def merge(
             chosen, unknown = select(changes, paths)
             stack.seal(turn=turn)
             view = stack.below_open_view
-            planned = plan_merge(chosen, ours_of(view), names_of(view), force=force)
+            planned = _planned(stack, chosen, force)
             planned = with_history(planned, child.id, ours_of(view))
             report, wanted = outcome(planned, force=force)
             report.unknown.extend(unknown)
@@ -149,16 +149,51 @@ def merge(
             if not settled:
                 return report.result()
             steps = _journal_steps(wanted, {p.path: p.ours for p in planned})
-            history_of(parent, registry).shelf.put_layer(
-                wanted,
-                known={
-                    p.path: p.base for p in planned if p.decision.action == "take" and not p.decision.merged
-                },
-                merged=lambda number: memory.remember(number, child.id, snapshot, settled),
+            shelf = history_of(parent, registry).shelf
+            looked_at = {p.path for p in planned}
+            taken = [p for p in planned if p.decision.action == "take" and not p.decision.merged]
+            # What its user put into a directory meanwhile was looked at by nobody: it is no deletion.
+            recorded = parent.recorded(
+                steps, turn=take_taint(parent, child, steps, turn), call=call, via="merge"
             )
+            seen = stack.seen_by(lambda path, entry: entry.layer is not None or path in looked_at or None)
+            with recorded, seen:
+                shelf.put_layer(
+                    wanted,
+                    known={p.path: p.base for p in taken},
+                    merged=lambda number: memory.remember(number, child.id, snapshot, settled),
+                )
+            for item in planned:
+                # Forced, by whoever merges: what the user has in the workspace is not theirs to give up.
+                is_forced = item.path in wanted and item.decision.action == "conflict"
+                if is_forced and is_ground(view.lookup(item.path)):
+                    stack.doubt(item.path)
             parent.account.forget()
-            parent.record(steps, turn=take_taint(parent, child, steps, turn), call=call, via="merge")
             return report.result()
+
+
+def _planned(stack: Stack, chosen: Sequence[Change], force: bool) -> "list[Planned]":
+    """Decide each change; what is joined with the user's lines, or beats them, on bytes that stay."""
+    from bowerbird.workspace.compare.merge import names_of, ours_of, plan_merge
+
+    view = stack.below_open_view  # the open layer is empty
+    live, taken = ours_of(view), set[str]()
+
+    def ours(path: str) -> Side | None:
+        return stored_side(stack.take(path)) if path in taken else live(path)
+
+    while True:
+        planned = plan_merge(chosen, ours, names_of(view), force=force)
+        weighed = {p.path for p in planned if p.decision.merged or p.decision.action == "conflict"}
+        rest = {path for path in weighed - taken if is_ground(view.lookup(path))}
+        if not rest:
+            return planned
+        taken |= rest
+
+
+def is_ground(entry: Entry | None) -> bool:
+    """Whether an entry is the workspace's own."""
+    return entry is not None and entry.layer is None
 
 
 def _journal_steps(wanted: dict[str, Side | None], ours: dict[str, Side | None]) -> list[Step]:

@@ -21,7 +21,7 @@ from bowerbird.workspace.landing.refusals import said_plainly
 from bowerbird.workspace.registry.taint import tainted_paths
 from bowerbird.workspace.shared import Held
 from bowerbird.workspace.tree.paths import PathInput, chosen_path, shown
-from bowerbird.workspace.tree.real_directory import Beneath
+from bowerbird.workspace.tree.real_directory import Beneath, Gone
 from bowerbird.workspace.tree.regions import Take
 
 if TYPE_CHECKING:
@@ -47,16 +47,25 @@ class LandingOfBranch(ChangesOfBranch):
         Raises:
             Stale: a hunk is not a present one. InvalidWorkspace: there is no workspace.
         """
-        from bowerbird.workspace.landing.landing import LandRequest, plan_landing
-        from bowerbird.workspace.landing.plan import shown_plan
+        from bowerbird.workspace.landing.landing import LandRequest
 
         chosen = None if hunks is None else tuple(hunks)
         request = LandRequest(self._paths(paths), chosen, include=self._paths(include) or ())
         ground = self._ground(None, request)
-        with Beneath(self._root()) as tree:
-            plan = shown_plan(plan_landing(ground, tree, request)[0], ground.staying, ground.whole)
         commits = paths is None and self.has_commits()
-        return replace(plan, commits=commits, in_git=is_in_git(self._root()))
+        return replace(self._plan(ground, request), commits=commits, in_git=is_in_git(self._root()))
+
+    def _plan(self, ground: "LandingContext", request: "LandRequest", tries: int = 5) -> LandingPlan:
+        from bowerbird.workspace.landing.landing import plan_landing
+        from bowerbird.workspace.landing.plan import shown_plan
+
+        try:
+            with Beneath(self._root()) as tree:
+                return shown_plan(plan_landing(ground, tree, request)[0], ground.staying, ground.whole)
+        except Gone:  # a file was saved while it was looked at
+            if tries == 1:
+                raise
+            return self._plan(ground, request, tries - 1)
 
     def review(self) -> tuple[Diff, GitStory, LandingPlan]:
         """Return what changed and what landing it would do, of one state of the branch.

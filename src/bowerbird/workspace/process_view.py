@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from bowerbird.workspace.processes.capture import Captured, Told
 
 _AT_WORK = "runs commands on it"
+_MOUNTED = "mounted"
+_FILES_CLOCK = 5  # CLOCK_REALTIME_COARSE, which stamps files: it lags behind the other one by up to a tick
+_TICK_S = 0.0005
 _WRITTEN = ("copy", "home", "tmp", "caches")
 """Directories of a branch, beside its open layer, that processes may fill."""
 _MOST_LOOSE = 32
@@ -98,6 +101,7 @@ class ProcessView:
         self._in_use: dict[Path, int] = {}  # directory of temporary files → its lock
         self._told: tuple[tuple[int, ...], Told] = ((), {})
         self._sandbox: str | None = None  # the name of its directory of temporary files
+        self._mounted_ns = 0
         self._mask = Mask(state.ground)
 
     @property
@@ -160,6 +164,23 @@ class ProcessView:
         self._writes = stack.direct_writes
         return OverlayDirs(tuple(lower), open_layer.path, inode, work, ground, empty, self._writes)
 
+    def mounting(self) -> None:
+        """Note that a mount is made now: what its processes read of the workspace may be as old as it is.
+
+        Blocks for an instant, so that what was saved so far and what is saved from now on differ in time, by
+        the file systems' clock.
+        """
+        was = time.clock_gettime_ns(_FILES_CLOCK)
+        while (now := time.clock_gettime_ns(_FILES_CLOCK)) == was:
+            time.sleep(_TICK_S)
+        self._mounted_ns = now
+
+    def _left_ns(self) -> int:
+        """When the mount was made through which a killed process's commands wrote, 0 = unknown."""
+        with suppress(FileNotFoundError, ValueError):
+            return int((self.directory / _MOUNTED).read_text())
+        return 0
+
     @contextmanager
     def live(self, view_fd: int) -> Generator[None]:
         """Write through the mounted view `view_fd` until left; the open layer stays in place meanwhile.
@@ -175,6 +196,7 @@ class ProcessView:
                 if stack.direct_writes != self._writes:
                     raise ViewChanged
                 self._look_before(stack)
+                (self.directory / _MOUNTED).write_text(str(self._mounted_ns))
                 state.git_refs.look_before()
                 layer = LiveLayer(stack.open_layer, view_fd)
                 stack.use_open(layer)
@@ -183,6 +205,7 @@ class ProcessView:
             finally:
                 with state.writing() as stack:
                     stack.use_open(None)
+                    (self.directory / _MOUNTED).unlink(missing_ok=True)
 
     @property
     def hides(self) -> bool:
@@ -315,7 +338,7 @@ class ProcessView:
 
     def before_call(self, mark: str) -> BeforeCall:
         """Return what `go_back` needs; `mark` was taken just before."""
-        return BeforeCall(mark, self._state.journal.size(), self.now())
+        return BeforeCall(mark, self._state.journal.size(), time.time_ns())
 
     def go_back(self, before: BeforeCall) -> bool:
         """Drop all that was changed since `before`, in the homes too; nothing runs any more.
@@ -333,12 +356,8 @@ class ProcessView:
             owned.remove_newer(self.directory / name, before.at_ns)
         return True
 
-    def capture(self, started_ns: int, *, turn: str | None = None, call: str | None = None) -> "Captured":
-        """Take bases of what processes changed in the open layer, and say what they changed since last time.
-
-        Args:
-            started_ns: `time.time_ns()` when the command started.
-        """
+    def capture(self, *, turn: str | None = None, call: str | None = None) -> "Captured":
+        """Take bases of what processes changed in the open layer, and say what is new since last time."""
         state = self._state
         with state.writing() as stack:
             from bowerbird.workspace.processes.capture import Capture
@@ -347,18 +366,21 @@ class ProcessView:
             layer = stack.open_layer
             if isinstance(layer, LiveLayer):
                 layer.drop_staged()
-            done = Capture(stack, started_ns, self._told_of(stack))
+            done = Capture(stack, self._mounted_ns, self._told_of(stack))
             captured = done.run()
             self._told = (_identity(stack), done.told)
             if done.steps:
                 state.account.forget()
                 if state.record(done.steps, turn=turn, call=call, via="process"):
-                    again = Capture(
-                        stack, started_ns, done.told
-                    )  # refs that were kept are no process's change
-                    again.run()
+                    again = Capture(stack, self._mounted_ns, done.told)
+                    again.run()  # refs that were kept are no process's change
                     self._told = (_identity(stack), again.told)
             return captured
+
+    def catch_up(self) -> None:
+        """Take bases of what a killed process's commands left, and record it; none runs now. Blocks."""
+        with self._state.writing() as stack:  # which takes in what they left in a copy
+            self._look_before(stack)
 
     def _told_of(self, stack: Stack) -> "Told":
         """Return what was told of this layer; what file tools wrote before is not a process's change."""
@@ -372,16 +394,11 @@ class ProcessView:
         layer = stack.open_layer
         if self._told[0] == _identity(stack) or layer.is_empty():
             return
-        done = Capture(stack, self.now(), {})
+        done = Capture(stack, self._left_ns(), {})
         done.run()
         self._told = (_identity(stack), done.told)
         found = frozenset(done.based)  # without a base: a command that a killed server did not see end
         self._state.record([step for step in done.steps if step.path in found], via="process")
-
-    @staticmethod
-    def now() -> int:
-        """The clock that `capture` compares with."""
-        return time.time_ns()
 
 
 def _locked(directory: Path) -> int:

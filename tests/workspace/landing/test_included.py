@@ -77,7 +77,7 @@ def _ignored_files(branch: Branch, names: range) -> None:
     above.mkdir(parents=True, exist_ok=True)
     for name in names:
         (above / f"f{name}").write_bytes(b"12")
-    view.capture(0)
+    view.capture()
     branch.end_turn(f"t{names.stop}")
 
 

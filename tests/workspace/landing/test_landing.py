@@ -117,10 +117,10 @@ async def test_what_the_workspace_has_already_counts_as_landed(branch: Branch, r
 async def test_a_pipe_that_a_command_left_stays_behind_and_the_rest_lands(branch: Branch, root: Path) -> None:
     """WS-15: a test suite's socket kept everything from landing."""
     view = branch.processes()
-    started = view.now()
+    view.mounting()
     os.mkfifo(view.dirs().upper / "pipe")
     (view.dirs().upper / "b.txt").write_bytes(b"new\n")
-    view.capture(started)
+    view.capture()
     with pytest.raises(LandingRefused) as caught:
         branch.land(["pipe", "b.txt"])
     assert reasons(caught.value) == {"/pipe": "special"}
@@ -134,10 +134,10 @@ async def test_a_pipe_that_a_command_left_stays_behind_and_the_rest_lands(branch
 async def test_an_uncertain_base_is_always_a_conflict(branch: Branch, root: Path) -> None:
     """Acceptance 4: the user saved the file while a command was rewriting it."""
     view = branch.processes()
-    started = view.now()
+    view.mounting()
     (view.dirs().upper / "b.txt").write_bytes(b"by a command\n")  # as an overlay mount does
     (root / "b.txt").write_bytes(b"by the user\n")
-    view.capture(started)
+    view.capture()
     assert branch.diff().written[0].base == "uncertain"
     with pytest.raises(LandingRefused) as caught:
         branch.land()

@@ -91,11 +91,11 @@ class Plants:
             for path, text in files.items():
                 if text.startswith("->"):
                     view = self.branch.processes()
-                    started = view.now()
+                    view.mounting()
                     link = view.dirs().upper / path
                     link.parent.mkdir(parents=True, exist_ok=True)
                     link.symlink_to(text[2:])
-                    view.capture(started)
+                    view.capture()
                 else:
                     await self.branch.write_file(path, text)
 

@@ -60,7 +60,7 @@ async def opened(place: Path, levels: int, where: str, monkeypatch: pytest.Monke
         patched.setattr(os, "open", counted)
         found = await branch.list_files("**")
         branch.processes().dirs()
-        branch.processes().capture(0)
+        branch.processes().capture()
     assert found["total"] == 2
     return count
 
@@ -79,7 +79,7 @@ async def test_a_tree_deeper_than_the_stack_can_be_listed_reviewed_and_planned(p
     """Review and hiding asked each directory for the one above it, by recursion."""
     with branch_of(place, {"f": "1"}, hide=[".env", "/secret/*"]) as branch:
         nest(branch.processes().dirs().upper, DEEPER_THAN_THE_STACK)
-        branch.processes().capture(0)
+        branch.processes().capture()
         branch.mark()  # now it lies in a frozen layer, whose files have paths too long for one call
         last = "/deep" * DEEPER_THAN_THE_STACK + "/bottom"
         assert last in (await branch.list_files("**"))["files"]

@@ -43,9 +43,9 @@ def to_accept(entries: Sequence[Row], accepted: Sequence[str]) -> list[tuple[str
     A new git directory is asked for once, by its own name, not for each file in it.
 
     Args:
-        accepted: paths that were named already, `*` = all.
+        accepted: paths that were named already, `*` = all, or the file of that name where there is one.
     """
-    if "*" in accepted:
+    if "*" in accepted and not any(str(row["path"]).lstrip("/") == "*" for row in entries):
         return []
     named = {path.lstrip("/") for path in accepted}
     found: dict[str, str] = {}

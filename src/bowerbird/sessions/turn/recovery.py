@@ -5,6 +5,7 @@ Here: from a loaded turn to a history that the loop can go on with. Not here: th
 """
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -58,6 +59,7 @@ async def recover(
     decisions = decide_resume(calls, external)
     closed: list[ToolOutcome] = []
     tools = {call.call: call.tool for call in calls}
+    changing = {call.call for call in calls if call.ledger_class == "branch"}
     went_back = False
     for mark in rollbacks(decisions, calls):
         failure = await to_thread(_roll_back, branch, mark)
@@ -65,10 +67,12 @@ async def recover(
             went_back = True
         else:
             closed += [_closed(tools, _impossible(d, failure)) for d in decisions if _goes_back(d, mark)]
+    given_up = [_closed(tools, decision) for decision in decisions if isinstance(decision, Close)]
     closed += [
-        await to_thread(_with_paths, branch, _closed(tools, decision), decision.changed_since)
-        for decision in decisions
-        if isinstance(decision, Close)
+        await to_thread(_with_paths, branch, outcome)
+        if outcome.status == "interrupted" and outcome.call in changing
+        else outcome
+        for outcome in given_up
     ]
     asked = {decision.call for decision in decisions if isinstance(decision, AskPerson)}
     return Recovery(tuple(closed), tuple(call for call in calls if call.call in asked), went_back)
@@ -99,11 +103,16 @@ def _closed(tools: dict[str, str], decision: Close) -> ToolOutcome:
     return ToolOutcome(decision.call, tools.get(decision.call, ""), decision.status, decision.text, data=data)
 
 
-def _with_paths(branch: "Branch", outcome: ToolOutcome, mark: str | None) -> ToolOutcome:
-    """Name the paths that the interrupted process call changed, as the branch's journal has them."""
-    if mark is None:
-        return outcome
-    paths = sorted({str(row["path"]) for row in branch.journal() if row["call"] == outcome.call})
+def _with_paths(branch: "Branch", outcome: ToolOutcome) -> ToolOutcome:
+    """Name the paths that the interrupted process call changed, as the branch's journal has them.
+
+    What was found on the branch after a kill stands at its end without a call: it may be this one's.
+    """
+    branch.catch_up()
+    rows = list(branch.journal())
+    left = takewhile(lambda row: row["call"] is None and row["via"] == "process", reversed(rows))
+    own = [*left, *(row for row in rows if row["call"] == outcome.call)]
+    paths = sorted({str(row["path"]) for row in own})
     shown = [path.lstrip("/") for path in paths[:MAX_LISTED_PATHS]]
     more = "" if len(paths) <= MAX_LISTED_PATHS else f" and {len(paths) - MAX_LISTED_PATHS} more"
     text = f"{outcome.content}\nPaths changed since it began: {', '.join(shown) or 'none'}{more}."

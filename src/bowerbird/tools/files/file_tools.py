@@ -114,12 +114,15 @@ async def write_file(path: str, content: str, context: ToolContext) -> ToolResul
     expected = await reads.check_write(context, path)
     note = await _new_tree(context, path)
     before = await _bytes_of(context, path)
-    record = await context.files.write_file(path, content, if_hash=expected)
+    seen = context.reads.seen(reads.key(context.files, path))
+    record = await context.files.write_file(path, content, if_hash=expected, seen=seen, as_before=True)
     reads.saw(context, path, record["hash"])
     done = "created" if record["created"] else "replaced"
-    text = f"{done} {file_text.shown(record['written'])} ({record['bytes']:,} bytes){note}"
+    kept = f"\nNote: {record['note']}." if "note" in record else ""
+    text = f"{done} {file_text.shown(record['written'])} ({record['bytes']:,} bytes){note}{kept}"
     data = {"written": record["written"], "bytes": record["bytes"]}
-    diff = await _diff(record["written"], before, content.encode("utf-8", "replace"))
+    after = await _bytes_of(context, path) if kept else content.encode("utf-8", "replace")
+    diff = await _diff(record["written"], before, after)
     return ToolResult(text, data=data | diff)
 
 

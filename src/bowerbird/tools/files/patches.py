@@ -4,6 +4,7 @@ Here: which files are read, written, moved, and taken back when one refuses. Not
 the diff's text (`patch_text.py`).
 """
 
+import hashlib
 import posixpath
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -36,16 +37,21 @@ async def apply_patch(patch: str, context: ToolContext) -> ToolResult:
     Args:
         patch: The diff, with `--- a/PATH`, `+++ b/PATH` and `@@` hunks for each file.
     """
-    branch = context.files
+    branch = context.files.as_call()
     plans = [await _planned(branch, one) for one in await to_thread(parse_patch, patch)]
     done: list[_Plan] = []
     try:
         for plan in plans:
             done.append(plan)
-            await _carry_out(context, plan)
+            await _carry_out(branch, context, plan)
     except WorkspaceError as error:
-        await _take_back(context, done)
+        await to_thread(branch.rollback, branch.call_mark())
+        for name in {name for plan in done for name in (plan.patch.old, plan.patch.new) if name}:
+            reads.gone(context, name)
         raise ToolError(f"{plans[len(done) - 1].patch.name}: {error}; nothing was changed") from error
+    finally:
+        if branch is not context.files:
+            await to_thread(branch.settle)
     lines = [_told(plan) for plan in plans]
     written = [p.patch.new for p in plans if p.patch.new is not None]
     deleted = [p.patch.old for p in plans if p.patch.new is None or p.patch.renamed]
@@ -131,38 +137,26 @@ async def _exists(branch: "Branch", path: str) -> bool:
     return True
 
 
-async def _carry_out(context: ToolContext, plan: _Plan) -> None:
-    branch, patch = context.files, plan.patch
+async def _carry_out(branch: "Branch", context: ToolContext, plan: _Plan) -> None:
+    patch = plan.patch
     if patch.old is not None and (patch.new is None or patch.renamed):
+        # The patch fits what was read of the file, and no other bytes.
         if patch.new is None:
-            await branch.delete(patch.old)
+            await branch.delete(patch.old, if_hash=_hash(plan.before or b""))
         else:
-            await branch.move(patch.old, patch.new)
+            await branch.move(patch.old, patch.new, if_hash=_hash(plan.before or b""))
         reads.gone(context, patch.old)
     if patch.new is not None and plan.after is not None and (plan.after != plan.before or patch.old is None):
-        await _write(context, patch.new, plan.after)
+        # One that was moved here a moment ago is the branch's own by now.
+        expected = None if plan.before is None or patch.renamed else _hash(plan.before)
+        record = await branch.write_file(patch.new, plan.after, if_hash=expected)
+        reads.saw(context, patch.new, record["hash"])
     if patch.new is not None and patch.executable is not None:
         await branch.set_executable(patch.new, patch.executable)
 
 
-async def _write(context: ToolContext, path: str, data: bytes) -> None:
-    record = await context.files.write_file(path, data)
-    reads.saw(context, path, record["hash"])
-
-
-async def _take_back(context: ToolContext, done: list[_Plan]) -> None:
-    """Undo in reverse order; the last plan may have been carried out in part."""
-    branch = context.files
-    for plan in reversed(done):
-        patch = plan.patch
-        if (
-            patch.new is not None
-            and (plan.before is None or patch.renamed)
-            and await _exists(branch, patch.new)
-        ):
-            await branch.delete(patch.new)
-        if patch.old is not None and plan.before is not None:
-            await _write(context, patch.old, plan.before)
+def _hash(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def _told(plan: _Plan) -> str:

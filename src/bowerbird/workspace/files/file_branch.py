@@ -100,10 +100,11 @@ class BranchFiles:
             raise InvalidArgument("this handle is bound to no call; use branch.bound(turn, call)")
         return f"step:{self._call}"
 
-    def settle(self, call: str) -> None:
-        """Drop the saved entries of a call whose outcome is committed."""
+    def settle(self, call: str | None = None) -> None:
+        """Drop the saved entries of a call whose outcome is committed; None = of this handle's."""
+        given = call if call is not None else self.call_mark().partition(":")[2]
         with self._state.writing():
-            self._state.steps.settle(call)
+            self._state.steps.settle(given)
 
     # ------------------------------------------------------------ reading
 
@@ -249,19 +250,31 @@ class BranchFiles:
     # ------------------------------------------------------------ writing
 
     async def write_file(
-        self, path: PathInput, content: str | bytes, *, encoding: str = "utf-8", if_hash: str | None = None
+        self,
+        path: PathInput,
+        content: str | bytes,
+        *,
+        encoding: str = "utf-8",
+        if_hash: str | None = None,
+        seen: str | None = None,
+        as_before: bool = False,
     ) -> dict[str, Any]:
         """Write a whole file, making its parents and keeping an existing mode.
 
         Args:
             content: written exactly. encoding: of text.
             if_hash: write only if the present content has this `hash`.
+            seen: the `hash` of what the caller last read there; where it is another one by now, the change
+                becomes a conflict.
+            as_before: text takes the encoding, byte order mark and line ends of the file that it replaces.
 
         Raises:
             IsDirectory, NotDirectory, SpecialFile, Stale, Hidden, ReadOnly, LimitExceeded,
             PathEscape, BranchBusy.
         """
-        return await self._change([path], lambda: self._ops.write(path, content, encoding, if_hash))
+        return await self._change(
+            [path], lambda: self._ops.write(path, content, encoding, if_hash, seen, as_before)
+        )
 
     async def edit_file(
         self,
@@ -289,21 +302,25 @@ class BranchFiles:
 
         return await self._change([path], work)
 
-    async def delete(self, path: PathInput, recursive: bool = False) -> dict[str, Any]:
-        """Delete a file, link or directory.
+    async def delete(
+        self, path: PathInput, recursive: bool = False, *, if_hash: str | None = None
+    ) -> dict[str, Any]:
+        """Delete a file, link or directory; `if_hash` as in `write_file`.
 
         Raises:
-            NotFound, NotEmpty, Hidden, ReadOnly, PathEscape, InvalidArgument, BranchBusy.
+            Stale, NotFound, NotEmpty, Hidden, ReadOnly, PathEscape, InvalidArgument, BranchBusy.
         """
-        return await self._change([path], lambda: self._ops.delete(path, recursive))
+        return await self._change([path], lambda: self._ops.delete(path, recursive, if_hash))
 
-    async def move(self, src: PathInput, dst: PathInput, overwrite: bool = False) -> dict[str, Any]:
-        """Move a file, link or whole directory; parents of `dst` are made.
+    async def move(
+        self, src: PathInput, dst: PathInput, overwrite: bool = False, *, if_hash: str | None = None
+    ) -> dict[str, Any]:
+        """Move a file, link or whole directory; parents of `dst` are made; `if_hash` as in `write_file`.
 
         Raises:
             NotFound, Exists, IsDirectory, NotDirectory, NotEmpty, InvalidArgument and as `write_file`.
         """
-        return await self._change([src, dst], lambda: self._ops.move(src, dst, overwrite))
+        return await self._change([src, dst], lambda: self._ops.move(src, dst, overwrite, if_hash))
 
     async def mkdir(self, path: PathInput, parents: bool = True, exist_ok: bool = True) -> dict[str, Any]:
         """Make a directory.

@@ -9,9 +9,11 @@ rename in the open layer.
 
 import errno
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from bowerbird.core.errors import (
     Exists,
@@ -26,8 +28,9 @@ from bowerbird.core.errors import (
     Stale,
     WorkspaceError,
 )
+from bowerbird.core.ids import new_id
 from bowerbird.core.processes.creation_mask import new_mode
-from bowerbird.workspace.files.file_reads import read_all
+from bowerbird.workspace.files.file_reads import MOST_READ, read_all
 from bowerbird.workspace.history.branch_journal import Step
 from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.tree.nodes import Entry
@@ -76,23 +79,35 @@ class FileOps:
     def __init__(self, state: BranchState, turn: str | None = None, call: str | None = None) -> None:
         self._state = state
         self._turn = turn
-        self._call = call
+        self._call = self._step = call
 
     def write(
-        self, path: PathInput, content: str | bytes, encoding: str, if_hash: str | None
+        self,
+        path: PathInput,
+        content: str | bytes,
+        encoding: str,
+        if_hash: str | None,
+        seen: str | None = None,
+        as_before: bool = False,
     ) -> dict[str, Any]:
         """`write_file`: see WS-21 and WS-30."""
-        from bowerbird.workspace.find.text import encoded, hash_of
+        from bowerbird.workspace.find.text import encoded, hash_of, in_form_of
 
-        data = encoded(content, encoding)
+        data, note = encoded(content, encoding), ""
         with self._state.writing() as stack:
             target = self._target(stack, path)
-            entry = target.entry
-            self._check_hash(stack, target, if_hash)
+            entry = stack.take(target.path)
+            present = _hash(stack, target.path, entry) if if_hash is not None or seen is not None else None
+            _check_hash(target.path, present, if_hash)
+            if as_before and isinstance(content, str) and entry is not None and entry.size <= MOST_READ:
+                data, note = in_form_of(read_all(stack, target.path, entry), content)
             self._state.limits.check_write(len(data), target.path)
+            if seen is not None and present not in (None, seen):
+                stack.doubt(target.path)  # who wrote had not read what it replaces
             self._put(stack, target.path, data, entry.mode if entry is not None else new_mode(0o666))
             record = add_path({}, "written", target.path)
-            return record | {"bytes": len(data), "created": entry is None, "hash": hash_of(data)}
+            record |= {"bytes": len(data), "created": entry is None, "hash": hash_of(data)}
+            return record | {"note": note} if note else record
 
     def edit(
         self,
@@ -110,12 +125,12 @@ class FileOps:
             from bowerbird.workspace.find.text import hash_of
 
             target = self._target(stack, path, must_exist=True)
-            entry = target.entry
-            if entry is None:
+            entry = stack.take(target.path)
+            if entry is None or entry.kind != "file":
                 raise missing(stack.view, target.path)
             self._state.limits.check_edit(entry.size, target.path)
             data = read_all(stack, target.path, entry)
-            self._check_hash(stack, target, if_hash, data)
+            _check_hash(target.path, hash_of(data), if_hash)
             done = edit(data, old, new, replace_all=replace_all, encoding=encoding, path=target.path)
             self._state.limits.check_write(len(done.data), target.path)
             self._put(stack, target.path, done.data, entry.mode)
@@ -126,7 +141,7 @@ class FileOps:
                 "hash": hash_of(done.data),
             }
 
-    def delete(self, path: PathInput, recursive: bool) -> dict[str, Any]:
+    def delete(self, path: PathInput, recursive: bool, if_hash: str | None = None) -> dict[str, Any]:
         """`delete`: see WS-23 and WS-30."""
         with self._state.writing() as stack:
             target = self._existing(stack, path)
@@ -137,12 +152,14 @@ class FileOps:
                     "entries; set recursive to delete them too",
                     target.path,
                 )
+            if if_hash is not None:
+                _check_hash(target.path, _hash(stack, target.path, stack.take(target.path)), if_hash)
             entries = {**inner, target.path: target.entry}
             self._charge(stack, entries, 0, target.path)
-            self._remove(stack, target.path)
             paths = sort_paths(list(entries))
             steps = [Step("rmdir" if _is_dir(entries[p]) else "delete", p) for p in reversed(paths)]
-            self._record(steps)
+            with self._recorded(steps):
+                self._remove(stack, target.path)
             shown = [add_path({}, "path", p)["path"] for p in paths]
             record: dict[str, Any] = {"deleted": shown, "count": len(paths)}
             odd = {
@@ -150,29 +167,38 @@ class FileOps:
             }
             return record | {"path_b64": odd} if odd else record
 
-    def move(self, src: PathInput, dst: PathInput, overwrite: bool) -> dict[str, Any]:
+    def move(
+        self, src: PathInput, dst: PathInput, overwrite: bool, if_hash: str | None = None
+    ) -> dict[str, Any]:
         """`move`: see WS-24 and WS-30."""
         with self._state.writing() as stack:
             from bowerbird.workspace.files.copy_subtree import stage_tree
 
             source = self._existing(stack, src)
             target = resolve(stack.view, dst, follow=False)
+            # What is there now is what was looked at: what its user makes there later is not replaced.
+            target = msgspec.structs.replace(target, entry=stack.take(target.path))
             self._check_move(stack, source, target, overwrite)
             self._state.check_writable(target.path)
             inner = stack.subtree(source.path)
             special = next((p for p, e in inner.items() if e.kind == "special"), None)
             if special is not None:
                 raise SpecialFile(f"{shown_path(special)} is not a regular file and cannot be moved", special)
+            if if_hash is not None:
+                _check_hash(source.path, _hash(stack, source.path, stack.take(source.path)), if_hash)
             moved = {source.path: source.entry, **inner}
             size = sum(e.size for e in moved.values() if e is not None and e.kind == "file")
             arriving = [target.path + p[len(source.path) :] for p in moved]
             self._charge(stack, [*moved, *arriving], size, target.path)
-            if target.entry is not None and _is_dir(target.entry):
-                self._remove(stack, target.path)
-            made = self._save_step(stack, target.path)
-            stack.put_tree(target.path, stage_tree(stack, source.path), arriving)
-            self._remove(stack, source.path)
-            self._record([*made, Step("rename", target.path, size=size, src=source.path)])
+            staged = stage_tree(stack, source.path)
+            made = [Step("mkdir", above) for above in _missing_parents(stack, target.path)]
+            step = Step("rename", target.path, size=size, src=source.path)
+            with self._whole(), self._recorded([*made, step]):
+                if _is_dir(target.entry):
+                    self._remove(stack, target.path)
+                self._save_step(stack, target.path)
+                stack.put_tree(target.path, staged, arriving)
+                self._remove(stack, source.path)
             return add_path(add_path({}, "from", source.path), "to", target.path)
 
     def _check_move(self, stack: Stack, source: Resolved, target: Resolved, overwrite: bool) -> None:
@@ -209,23 +235,23 @@ class FileOps:
                 raise NotFound(f"{shown_path(above)} does not exist; set parents to make it", above)
             self._charge(stack, [target.path], 0, target.path)
             made = self._save_step(stack, target.path)
-            stack.put_dir(target.path, new_mode(0o777))
-            self._record([*made, Step("mkdir", target.path)])
+            with self._recorded([*made, Step("mkdir", target.path)]):
+                stack.put_dir(target.path, new_mode(0o777))
             return add_path({"created": True}, "path", target.path)
 
     def set_executable(self, path: PathInput, on: bool) -> dict[str, Any]:
         """`set_executable`: see WS-25; the owner's, group's and others' bits follow who may read."""
         with self._state.writing() as stack:
             target = self._target(stack, path, must_exist=True)
-            entry = target.entry
+            entry = stack.take(target.path)
             if entry is None:
                 raise missing(stack.view, target.path)
             mode = entry.mode | (entry.mode & 0o444) >> 2 if on else entry.mode & ~0o111
             if mode != entry.mode:
                 self._charge(stack, [target.path], entry.size, target.path)
                 self._save_step(stack, target.path)
-                stack.chmod(target.path, mode)
-                self._record([Step("chmod", target.path)])
+                with self._recorded([Step("chmod", target.path)]):
+                    stack.chmod(target.path, mode)
             return add_path({}, "path", target.path) | {"mode": mode}
 
     def take(self, files: Sequence[tuple[PathInput, Path]]) -> list[str]:
@@ -254,9 +280,9 @@ class FileOps:
         existed = stack.lookup(target.path)
         made = self._save_step(stack, target.path)
         mode = existed.mode if existed is not None else new_mode(0o666)
-        stack.put_file(target.path, str(source), mode, sync=True)
         kind = "modify" if existed is not None else "create"
-        self._record([*made, Step("write", target.path, kind, size)])
+        with self._recorded([*made, Step("write", target.path, kind, size)]):
+            stack.put_file(target.path, str(source), mode, sync=True)
 
     def write_private(self, path: PathInput, content: str | bytes) -> None:
         """Put a file that every tool reads but no change, diff, merge or landing shows."""
@@ -304,50 +330,66 @@ class FileOps:
             raise ReadOnly(f"{shown_path(found.path)} holds Bowerbird's own data", found.path)
         return found
 
-    def _check_hash(
-        self, stack: Stack, target: Resolved, if_hash: str | None, data: bytes | None = None
-    ) -> None:
-        if if_hash is None:
-            return
-        present = None
-        if target.entry is not None:
-            from bowerbird.workspace.find.text import hash_of
-
-            present = hash_of(data if data is not None else read_all(stack, target.path, target.entry))
-        if present != if_hash:
-            raise Stale(
-                f"{shown_path(target.path)} changed since it was read: its hash is {present}; read it again",
-                target.path,
-            )
-
     def _put(self, stack: Stack, path: str, data: bytes, mode: int) -> None:
         self._charge(stack, [path], len(data), path)
         existed = stack.lookup(path) is not None
         made = self._save_step(stack, path)
-        stack.put_file(path, data, mode, sync=True)
-        self._record([*made, Step("write", path, "modify" if existed else "create", len(data))])
+        with self._recorded([*made, Step("write", path, "modify" if existed else "create", len(data))]):
+            stack.put_file(path, data, mode, sync=True)
 
     def _charge(self, stack: Stack, paths: Iterable[str], size: int, path: str) -> None:
         """Account for `size` new bytes at `path` and for those of `paths` not changed before."""
         own = stack.touched(path)
         replaced = own.entry.size if own is not None and own.entry is not None and own.cut else 0
-        added = sum(1 for changed in paths if changed not in stack.orig)
+        added = sum(1 for changed in paths if stack.took(changed))
         self._state.account.charge(added, size - replaced, path)
 
     def _remove(self, stack: Stack, path: str) -> None:
-        keep = self._state.steps.save(self._call, path, tree=True) if self._call is not None else None
+        keep = self._state.steps.save(self._step, path, tree=True) if self._step is not None else None
         stack.remove(path, keep=keep)
 
     def _save_step(self, stack: Stack, path: str) -> list[Step]:
         """Save what a rollback needs; returns the journal's lines for parents that will be made."""
         parents = _missing_parents(stack, path)
-        if self._call is not None:
+        if self._step is not None:
             # The rollback of the topmost new directory takes everything in it away.
-            self._state.steps.save(self._call, parents[0] if parents else path)
+            self._state.steps.save(self._step, parents[0] if parents else path)
         return [Step("mkdir", above) for above in parents]
 
-    def _record(self, steps: list[Step]) -> None:
-        self._state.record(steps, turn=self._turn, call=self._call)
+    def _recorded(self, steps: list[Step]) -> AbstractContextManager[None]:
+        return self._state.recorded(steps, turn=self._turn, call=self._call)
+
+    @contextmanager
+    def _whole(self) -> Generator[None]:
+        """Take back what several steps did when one of them fails."""
+        steps, own = self._state.steps, self._step is None
+        self._step = call = self._step or new_id("u")
+        before = steps.count(call)
+        try:
+            yield
+        except BaseException:
+            steps.rollback(call, keep=before)
+            raise
+        finally:
+            if own:
+                self._step = None
+                steps.settle(call)
+
+
+def _hash(stack: Stack, path: str, entry: Entry | None) -> str | None:
+    """Return the hash of what `Stack.take` gave."""
+    from bowerbird.workspace.find.text import hash_of
+
+    if entry is None or entry.kind != "file":
+        return None
+    return hash_of(read_all(stack, path, entry))
+
+
+def _check_hash(path: str, present: str | None, if_hash: str | None) -> None:
+    if if_hash is not None and present != if_hash:
+        raise Stale(
+            f"{shown_path(path)} changed since it was read: its hash is {present}; read it again", path
+        )
 
 
 def _missing_parents(stack: Stack, path: str) -> list[str]:

@@ -129,6 +129,34 @@ def encoded(content: str | bytes, encoding: str) -> bytes:
         raise InvalidArgument(f"content cannot be written in {encoding}: {error.reason}") from error
 
 
+def in_form_of(old: bytes, content: str) -> tuple[bytes, str]:
+    """Return a text in the byte order mark, encoding and line ends of the file that it replaces.
+
+    Returns:
+        The bytes, and a note of what was kept, or could not be; "" where there is nothing to say.
+    """
+    how = encoding_of(old[:HEAD], None)
+    plain = old[len(how.bom) :]
+    text = content.removeprefix("\ufeff") if how.bom else content
+    if is_binary(old):
+        return encoded(content, UTF8.codec), ""
+    try:
+        before = plain.decode(how.codec)
+    except UnicodeDecodeError:
+        if not how.is_utf8:
+            return encoded(content, UTF8.codec), f"it was broken {how.name}; it is UTF-8 now"
+        return how.bom + encoded(text, UTF8.codec), "it was not UTF-8 before, and is now"
+    returns, newlines = before.count("\r\n"), before.count("\n")
+    notes = [f"encoding {how.name}"] if how.bom else []
+    if returns and returns == newlines:
+        text = text.replace("\r\n", "\n").replace("\n", "\r\n")
+        notes.append("line ends CRLF")
+    note = f"kept as it was: {', '.join(notes)}" if notes else ""
+    if returns and returns < newlines:
+        note = f"{note}; " * bool(note) + "its line ends were mixed; they are those of the new text now"
+    return how.bom + encoded(text, how.codec), note
+
+
 class LineWindow:
     """Takes some lines from a stream of UTF-8 pieces and counts the rest.
 

@@ -6,6 +6,7 @@ Here: the bounded durable list of records. Not here: net changes (`tree/changes.
 import json
 import os
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -74,10 +75,14 @@ class Journal:
     def append(
         self, steps: Collection[Step], *, turn: str | None, call: str | None, via: Via = "tool"
     ) -> None:
-        """Add records in one write and wait until they are on disk."""
+        """Add records in one write and wait until they are on disk; all of them or none."""
         if not steps:
             return
         handle = self._open()
+        if self._next - self._first > KEPT + KEPT // 2:
+            self._shorten()
+            handle = self._open()
+        before = self._size
         at = now_iso()
         lines: list[bytes] = []
         for step in steps:
@@ -91,12 +96,20 @@ class Journal:
             lines.append(_line(row))
             self._next += 1
         data = b"".join(lines)
-        while data:
-            data = data[os.write(handle.number, data) :]
-        os.fsync(handle.number)
+        try:
+            while data:
+                data = data[os.write(handle.number, data) :]
+            os.fsync(handle.number)
+        except BaseException:
+            self.take_back(before)
+            raise
         self._size = os.fstat(handle.number).st_size
-        if self._next - self._first > KEPT + KEPT // 2:
-            self._shorten()
+
+    def take_back(self, size: int) -> None:
+        """Forget what was added since the file had `size` bytes; that needs no room."""
+        with suppress(OSError):  # the disk is broken: then it says more than was done, which harms nobody
+            os.ftruncate(self._open().number, size)
+        self._size = -1  # numbers are read anew
 
     def records(self) -> JournalRecords:
         """Return the newest records (at most 100,000), oldest first."""

@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from bowerbird.core.atomic import replace_file
 from bowerbird.workspace.tree import handles, presence
 from bowerbird.workspace.tree.layers import Marks, is_opaque, scan
 from bowerbird.workspace.tree.merged_view import MergedView
@@ -96,20 +97,32 @@ class StepStore:
         """Drop what was saved for a call whose outcome is committed."""
         discard(self.directory_of(call))
 
-    def rollback(self, call: str) -> list[str]:
+    def count(self, call: str) -> int:
+        """Return how many entries are saved for a call."""
+        return len(self._rows(call))
+
+    def rollback(self, call: str, *, keep: int = 0) -> list[str]:
         """Put back what stood at every path that `call` changed; may be repeated after a kill.
+
+        Args:
+            keep: how many of its first entries stay saved, and what it changed there as it is.
 
         Returns:
             The paths, in the order the call touched them.
         """
-        rows = self._rows(call)
+        saved = self._rows(call)
+        rows = saved[keep:]
         for row in reversed(rows):
             layer = self._stack.open_layer
             if row.layer == layer.number and not layer.live:
                 self._put_back(row, self.directory_of(call))
             else:
                 self._put_back_above(row, self.directory_of(call))
-        self.settle(call)
+        if keep:
+            kept = "".join(json.dumps(msgspec.structs.asdict(row)) + "\n" for row in saved[:keep])
+            replace_file(self.directory_of(call) / "log.jsonl", kept.encode())
+        else:
+            self.settle(call)
         if rows:
             self._stack.prune_bases()
         return [row.path for row in rows]

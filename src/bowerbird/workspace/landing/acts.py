@@ -122,20 +122,21 @@ class Acts:
 
     def _mkdir(self, step: Step, _: int, __: Sign | None) -> bool:
         fd, name = self._tree.parent(step.path)
-        os.mkdir(name, 0o777, dir_fd=fd)
+        os.mkdir(name, 0o777 if step.owned is None else 0o700, dir_fd=fd)
         if step.owned is not None:
             self._own(step)
         return True
 
     def _own(self, step: Step) -> None:
-        """Give a directory that stands again the owner and mode that it had."""
+        """Give a directory the mode that it had, and one that stands again its owner, too (-1 = none)."""
         mode, user, group = step.owned or (0o755, -1, -1)
         handle = self._tree.directory(step.path)
         seen = os.fstat(handle)
         if step.owned is not None and (seen.st_uid, seen.st_gid) != (user, group):
             with contextlib.suppress(PermissionError):  # it was somebody else's
                 os.fchown(handle, user, group)
-        os.fchmod(handle, mode)
+        inherited = seen.st_mode & 0o7000 if user == -1 else 0
+        os.fchmod(handle, mode | inherited)
 
     def _chmod(self, step: Step, _: int, __: Sign | None) -> bool:
         self._set_mode(step.path, step.after)

@@ -13,6 +13,7 @@ import msgspec
 
 from bowerbird.core.errors import Stale, WorkspaceError
 from bowerbird.core.ids import new_id
+from bowerbird.core.processes.creation_mask import new_mode
 from bowerbird.core.timestamps import now_iso
 from bowerbird.workspace.git.apart import apart, files_of, removed_repositories
 from bowerbird.workspace.git.arrival import Bringing, bring
@@ -137,14 +138,22 @@ def plan_landing(
         obstacle_of=obstacle_in(tree),
         links_of=lambda path: links_at(tree, path),
         tainted=ground.tainted,
-        accept=frozenset(request.accept),
+        accept=_accepted(request.accept, ground.changes),
         named=None if request.paths is None else frozenset(request.paths),
         force=request.force,
         automatic=request.automatic,
         resolved=request.resolved,
         staying=removed_repositories(ground.changes),
+        ignored=stay,
     )
     return make_plan(chosen, given), unknown
+
+
+def _accepted(accept: Sequence[str], changes: Sequence[Change]) -> frozenset[str]:
+    """Return what was accepted; where a file has the name `*`, that names the file and nothing else."""
+    given = frozenset(accept)
+    is_name = "*" in given and any(change.path == "/*" for change in changes)
+    return given - {"*"} | {"/*"} if is_name else given
 
 
 def obstacle_in(tree: Beneath) -> Callable[[str, Side | None, Side | None, bool], str | None]:
@@ -194,7 +203,7 @@ def land(ground: LandingContext, root: Path, request: LandRequest) -> tuple[Land
         record = _record(folder, ground, request, landing, refused)
         if landing or history:
             applier = Applier(tree, folder, ground.checkpoint, meter)
-            steps = _keep_all(folder, tree, landing, meter)
+            steps = [_closed(step, ground.stack) for step in _keep_all(folder, tree, landing, meter)]
             write_history(folder.path, history)
             settle = settler(ground.stack, folder, landed, tree, meter)
             record = applier.run(record, steps, with_history(settle, folder, ground.stack, root))
@@ -269,6 +278,20 @@ def _keep_all(folder: LandingFolder, tree: Beneath, entries: Sequence[PlanEntry]
             steps.append(Step(path, *versions))
         flushing.finish()
     return steps
+
+
+def _closed(step: Step, stack: Stack) -> Step:
+    """Return a step that makes a directory with the mode that it has on the branch, where that is closed.
+
+    It is never wider than the user's own new directories, nor closed to the user. Whether it hands its group
+    on (setgid) follows from where it lies; a sticky bit does not land.
+    """
+    if step.before is not None or step.after is None or step.after.kind != "dir":
+        return step
+    entry = stack.lookup("/" + os.fsdecode(step.path))
+    usual = new_mode(0o777)
+    mode = entry.mode & usual | 0o700 if entry is not None and entry.kind == "dir" else usual
+    return step if mode == usual else msgspec.structs.replace(step, owned=(mode, -1, -1))
 
 
 def _record(

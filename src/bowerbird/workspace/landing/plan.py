@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeGuard
 
 import msgspec
 
@@ -16,6 +17,7 @@ from bowerbird.core.errors import Stale
 from bowerbird.workspace.compare.conflicts import Place, places_of, resolved_side
 from bowerbird.workspace.compare.diff import change_hunks
 from bowerbird.workspace.compare.merge import NamesOf, Planned, SideOf, plan_merge, wins
+from bowerbird.workspace.compare.renames import renames_of
 from bowerbird.workspace.compare.results import Drift, LandingPlan, Op, PlannedPath, folded_rows
 from bowerbird.workspace.git.apart import in_git
 from bowerbird.workspace.landing.hard_links import with_links
@@ -116,7 +118,7 @@ class PlanEntry:
             path_b64=path_b64(self.path),
             op=self.op,
             base=_shown(version_of(change.base)),
-            current=_shown(version_of(self.current)),
+            current=_shown_now(self.current),
             new=_shown(version_of(change.new)),
             drift=self.drift,
             flags=self.flags,
@@ -206,6 +208,7 @@ class PlanInput(msgspec.Struct, frozen=True):
         named: the paths given to the landing, for what is in git directories.
         resolved: a person's decisions of conflicting places, by path.
         staying: git directories that the branch removed: what holds one stays with it, and holds nothing up.
+        ignored: what stays on the branch by itself, as the workspace has it: as that.
     """
 
     rules: FlagRules
@@ -222,6 +225,7 @@ class PlanInput(msgspec.Struct, frozen=True):
     automatic: bool = False
     resolved: Mapping[str, Sequence[Take]] = msgspec.field(default_factory=dict[str, Sequence[Take]])
     staying: Tops = msgspec.field(default_factory=lambda: Tops(()))
+    ignored: Tops = msgspec.field(default_factory=lambda: Tops(()))
 
 
 def make_plan(chosen: Sequence[Chosen], given: PlanInput) -> list[PlanEntry]:
@@ -232,7 +236,14 @@ def make_plan(chosen: Sequence[Chosen], given: PlanInput) -> list[PlanEntry]:
     )
     clashes = given.case_clashes(by_path)
     entries = {item.path: _entry(item, by_path[item.path], given, clashes) for item in planned}
-    return _git_units([entries[item.change.path] for item in chosen], given.force)
+    closed = Tops(entry.path for entry in entries.values() if entry.refused == "unreadable")
+    made = [
+        replace(entry, refused="holds_unreadable")
+        if entry.refused == "dir_gained" and closed.inside(entry.path)
+        else entry
+        for entry in (entries[item.change.path] for item in chosen)
+    ]
+    return _whole_renames(_git_units(made, given.force))
 
 
 def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[str]) -> PlanEntry:
@@ -252,11 +263,16 @@ def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[
     taken = decision.action == "take" or _forced(decision, chosen, given) or settled is not None
     result = (settled or decision.result) if taken else item.ours
     refused = None if left_out else _refusal(decision, marks, chosen, given)
+    if refused == "uncertain_base" and _is_file(change.base) and change.base.content is None:
+        refused = "unreadable"
     if taken and not left_out and refused is None:
         refused = given.obstacle_of(item.path, item.ours, result, op == "chmod")
     made = marks.git.root if marks.git is not None and marks.git.is_new else ""
     aside = in_git(item.path) or marks.git is not None or decision.reason == "special"
-    aside = aside or (decision.reason == "dir_gained" and given.staying.inside(item.path))
+    if decision.reason == "dir_gained":
+        aside = aside or given.staying.inside(item.path) or given.ignored.inside(item.path)
+        if refused == "dir_gained" and given.ignored.inside(item.path):
+            refused = "holds_ignored"
     return PlanEntry(
         chosen, op, _drift(decision), item.ours, result, decision.merged or settled is not None, marks.flags,
         tainted, refused, left_out, links, marks.reasons, _unit(marks), made or None,
@@ -333,6 +349,40 @@ def _git_units(entries: list[PlanEntry], force: bool) -> list[PlanEntry]:
         replace(e, refused=e.refused or left[e.unit]) if e.unit in left and not e.left_out else e
         for e in entries
     ]
+
+
+def _whole_renames(entries: list[PlanEntry]) -> list[PlanEntry]:
+    """A renamed file lands at both of its names or at none: else the branch would have its only copy."""
+    staying = {entry.path for entry in entries if entry.refused is not None or entry.left_out}
+    gone = [
+        e.chosen.change for e in entries if _is_file(e.chosen.change.base) and e.chosen.change.new is None
+    ]
+    made = [
+        # One that a file of the user's stands in the way of is a new name all the same.
+        msgspec.structs.replace(change, base=None) if change.path in staying else change
+        for change in (entry.chosen.change for entry in entries)
+        if _is_file(change.new)
+    ]
+    if not staying or not gone or not any(c.path in staying for c in (*gone, *made)):
+        return entries
+    held: dict[str, tuple[str, str]] = {}
+    for path, rename in renames_of([*gone, *made]).items():
+        source = rename.source.path
+        if path in staying:
+            held[source] = f"moved to {shown(path)}, which does not land", path
+        elif source in staying:
+            held[path] = f"moved from {shown(source)}, which stays as it is", source
+    aside = {entry.path for entry in entries if entry.aside or entry.left_out}
+    return [
+        replace(e, refused=e.refused or held[e.path][0], aside=e.aside or held[e.path][1] in aside)
+        if e.path in held and not e.left_out
+        else e
+        for e in entries
+    ]
+
+
+def _is_file(side: Side | None) -> TypeGuard[Side]:
+    return side is not None and side.kind == "file"
 
 
 def _unit(marks: Marks) -> str | None:
@@ -414,6 +464,13 @@ def refused_rows(entries: Sequence[PlanEntry], unknown: Collection[str]) -> list
 def is_blocked(entries: Sequence[PlanEntry], unknown: Collection[str]) -> bool:
     """Whether a landing of everything chosen is refused: something that was asked for cannot land."""
     return bool(unknown) or any(e.refused is not None and not e.aside for e in entries)
+
+
+def _shown_now(side: Side | None) -> str | None:
+    try:
+        return _shown(version_of(side))
+    except PermissionError:
+        return None  # nobody but its owner knows
 
 
 def _shown(version: Version | None) -> str | None:

@@ -114,7 +114,8 @@ class Step(msgspec.Struct, frozen=True):
         implied: a directory made only because a path below needs it; in no record entry.
         holder: the directory whose hidden place holds the step's file (`staging.py`); None in
             records of before 0.2.
-        owned: mode, user and group of a directory that is removed, or made again by an undo.
+        owned: mode, user and group of a directory that is removed, or made again by an undo; of a new one
+            that is closed its mode, with -1 for user and group.
     """
 
     path: bytes

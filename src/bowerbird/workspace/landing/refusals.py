@@ -55,6 +55,10 @@ _MEANINGS = {
     "symlink": "you changed where it points, too",
     "dir_gained": "it stays: it holds files that the branch does not show, hidden ones such as .env, "
     "or ones added since",
+    "holds_ignored": "it stays with the ignored files in it",
+    "unreadable": "you may not read it, so its content is not known and could not be brought back; "
+    "change its permissions, or delete it yourself",
+    "holds_unreadable": "it stays: it holds a file that you may not read",
     "git-moved": "somebody used this repository since, so it stays",
     "git-data": "git's own data never lands as files; commits land with --commits",
     "special": "it is a device, socket or pipe, which does not land",

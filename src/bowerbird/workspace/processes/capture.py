@@ -48,8 +48,9 @@ class Capture:
 
     Args:
         stack: the branch's; its writer lock is held.
-        started_ns: the clock (`time.time_ns`) when the command started. Where the workspace's
-            entry changed later the base is `uncertain`, a conflict in landing and merge.
+        mounted_ns: since when processes may have read the workspace (`ProcessView.mounting`). Where its entry
+            changed since the base is `uncertain`, a conflict in landing and merge: the kernel may have gone
+            on showing what was there before.
         told: what earlier passes over the same open layer reported.
 
     Attributes:
@@ -57,9 +58,9 @@ class Capture:
         based: the paths that had no base, sorted by name bytes.
     """
 
-    def __init__(self, stack: Stack, started_ns: int, told: Told) -> None:
+    def __init__(self, stack: Stack, mounted_ns: int, told: Told) -> None:
         self._stack = stack
-        self._started_ns = started_ns
+        self._mounted_ns = mounted_ns
         self._before = told
         self._private = stack.private_paths()
         self._hides = stack.ground.masked is not None or stack.ground.hides
@@ -144,7 +145,7 @@ class Capture:
     def _base(self, path: str, name: str | None, entry: Entry | None, beneath: "_Below") -> Base:
         if entry is None:
             return _NOTHING
-        late = entry.layer is None and entry.ctime_ns > self._started_ns
+        late = entry.layer is None and entry.ctime_ns >= self._mounted_ns
         blob: int | None = None
         if entry.kind == "file" and entry.layer is not None and entry.source is not None:
             blob = self._stack.orig.store(entry.source)
@@ -156,11 +157,14 @@ class Capture:
             else:
                 try:
                     blob = self._stack.orig.store(fd)
+                    entry = entry_of(
+                        os.fstat(fd), None, None
+                    )  # its user may have saved since it was looked at
+                    late = entry.ctime_ns >= self._mounted_ns
                 finally:
                     os.close(fd)
         kept = f"{self._stack.orig.directory}/{blob}" if blob is not None else None
-        kind, mode, size = entry.kind, entry.mode, entry.size
-        return Base(Entry(kind, mode, size, entry.mtime_ns, entry.ctime_ns, entry.target, kept), late)
+        return Base(msgspec.structs.replace(entry, source=kept, layer=None), late)
 
     # ------------------------------------------------------------ telling
 

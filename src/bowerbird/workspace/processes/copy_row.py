@@ -22,11 +22,13 @@ class Row(msgspec.Struct, array_like=True):
         copy: kind, size, mtime_ns, ctime_ns, inode, mode of the copy's entry.
         branch: kind, size, mtime_ns, ctime_ns, layer (-1 = workspace), mode of the branch's entry.
         digest: of a file that had just been changed: it may change again without `copy` showing it.
+        late: its user saved it while processes ran, which may have read what was there before.
     """
 
     copy: Sign
     branch: Sign
     digest: bytes = b""
+    late: bool = False
 
 
 def sign_of(status: os.stat_result) -> Sign:

@@ -57,7 +57,7 @@ class LiveLayer(OpenLayer):
             finally:
                 os.close(folder)
             with _told(path):
-                os.rename(passing, name, src_dir_fd=self._view_fd, dst_dir_fd=parent)
+                owned.carry(passing, name, source=self._view_fd, target=parent)
         except BaseException:
             owned.remove_tree(self._view_fd, passing)
             raise

@@ -31,7 +31,7 @@ from bowerbird.workspace.processes.copy_row import (
 )
 from bowerbird.workspace.tree import handles, owned, presence
 from bowerbird.workspace.tree.merged_view import open_regular
-from bowerbird.workspace.tree.nodes import Entry, kind_of
+from bowerbird.workspace.tree.nodes import Entry, entry_of, kind_of
 from bowerbird.workspace.tree.open_layer import discard
 from bowerbird.workspace.tree.stack import Stack
 
@@ -91,8 +91,12 @@ class Mirror:
 
     # ------------------------------------------------------------ branch → copy
 
-    def bring_in(self, stack: Stack) -> None:
-        """Make the copy equal to the branch where the branch changed since they last agreed."""
+    def bring_in(self, stack: Stack, *, beside: bool = False) -> None:
+        """Make the copy equal to the branch where the branch changed since they last agreed.
+
+        Args:
+            beside: processes work on it.
+        """
         self.tree.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._catch_up()
         unsure = self._read_unsure()
@@ -100,6 +104,9 @@ class Mirror:
         wanted = {p: e for p, e in entries.items() if e.kind != "special"}
         gone = sorted((self._rows.keys() | unsure) - wanted.keys(), key=os.fsencode, reverse=True)
         changed = [path for path, entry in wanted.items() if self._differs(path, entry)]
+        if not beside:
+            for row in self._rows.values():
+                row.late = False
         if not gone and not changed and self.exists:
             return
         self._note_unsure([*gone, *changed])
@@ -108,6 +115,8 @@ class Mirror:
                 self._remove(root, path)
             for path in changed:
                 self._put(stack, root, path, wanted[path])
+                if beside and wanted[path].layer is None and (row := self._rows.get(path)) is not None:
+                    row.late = True
         self._save()
         self._unsure.unlink(missing_ok=True)
 
@@ -143,6 +152,7 @@ class Mirror:
             return Row(sign_of(os.stat(name, dir_fd=above, follow_symlinks=False)), branch_sign_of(entry))
         source = open_regular(stack.view, path, entry)
         try:
+            shown = entry_of(os.fstat(source), None, entry.layer)
             target = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             try:
                 handles.copy_bytes(source, target)
@@ -152,12 +162,14 @@ class Mirror:
                 _replace(staged, above, name)
                 seen = os.fstat(target)
                 digest = owned.digest(source) if owned.is_fresh(seen.st_mtime_ns) else b""
+                after = entry_of(os.fstat(source), None, entry.layer)  # its user may have saved meanwhile
+                sign = branch_sign_of(shown) if branch_sign_of(after) == branch_sign_of(shown) else UNKNOWN
             finally:
                 os.close(target)
         finally:
             os.close(source)
         untouched = (seen.st_mtime_ns, seen.st_size) == (before.st_mtime_ns, before.st_size)
-        return Row(sign_of(seen) if untouched else UNKNOWN, branch_sign_of(entry), digest)
+        return Row(sign_of(seen) if untouched else UNKNOWN, sign, digest)
 
     def _remove(self, root: int, path: str) -> None:
         self._rows.pop(path, None)
@@ -183,6 +195,15 @@ class Mirror:
 
     def take_back(self, stack: Stack) -> None:
         """Put what processes changed in the copy into the branch; `collect` says what it was."""
+        with stack.seen_by(self._has_shown), stack.changing():
+            self._take_back(stack)
+
+    def _has_shown(self, path: str, entry: Entry) -> bool | None:
+        """Whether the copy held an entry of the workspace as it is; what it did not hold, no process saw."""
+        row = self._rows.get(path)
+        return None if row is None else not row.late and row.branch == branch_sign_of(entry)
+
+    def _take_back(self, stack: Stack) -> None:
         written: set[str] = set()
         deleted: set[str] = set()
         seen: set[str] = set()
@@ -218,10 +239,11 @@ class Mirror:
                         raise  # else it is another thing by now, or gone: the next look tells
         gone = (self._rows.keys() - seen) | (self._rows.keys() & special)
         for path in sorted(gone - unsure, key=os.fsencode):
-            del self._rows[path]
             if stack.lookup(path) is not None:
                 stack.remove(path)
             deleted.add(path)
+        for path in gone - unsure:
+            del self._rows[path]
         self._written = (self._written | written) - deleted
         self._deleted = (self._deleted | deleted) - written
         self._special = (self._special | special) - written
@@ -257,10 +279,6 @@ class Mirror:
     def _take(self, stack: Stack, path: str, above: int, name: str, status: os.stat_result) -> bool:
         """Put one entry of the copy into the branch; False when it says the same."""
         old, mode = stack.lookup(path), stat.S_IMODE(status.st_mode)
-        row = self._rows.get(path)
-        if row is not None and old is not None and old.layer is None and branch_sign_of(old) != row.branch:
-            # The user saved the file after it was copied: what the process changed is based on the older one.
-            stack.save_base(path, uncertain=True)
         if stat.S_ISDIR(status.st_mode):
             if old is not None and old.kind == "dir" and old.mode == mode:
                 return False

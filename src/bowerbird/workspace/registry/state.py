@@ -143,12 +143,12 @@ class BranchState:
                 self.stack.sweep()
                 self._pick_up()
             mirror = self.mirror  # the last command may end while this thread changes the branch
-            if mirror is None:
+            if mirror is not None:
+                mirror.take_back(self.stack)
+            with self.stack.changing():
                 yield self.stack
-                return
-            mirror.take_back(self.stack)
-            yield self.stack
-            mirror.bring_in(self.stack)
+            if mirror is not None:
+                mirror.bring_in(self.stack, beside=True)
 
     def _pick_up(self) -> None:
         """Take what commands of a killed process left in their copy, before anything builds on the branch."""
@@ -219,6 +219,24 @@ class BranchState:
         self.account.forget()
         self.git_refs.forget()
         self.rollbacks += 1
+
+    @contextmanager
+    def recorded(
+        self, steps: Sequence[Step], *, turn: str | None = None, call: str | None = None, via: Via = "tool"
+    ) -> Generator[None]:
+        """Record steps that are taken inside: what cannot be recorded is not done, and the other way round.
+
+        First the record: taking it back needs no room on the disk, taking a change back may.
+        """
+        private = self.stack.private_paths()
+        before = self.journal.size()
+        self.journal.append([s for s in steps if s.path not in private], turn=turn, call=call, via=via)
+        try:
+            yield
+        except BaseException:
+            self.journal.take_back(before)
+            raise
+        self.git_refs.keep(step.path for step in steps)
 
     def record(
         self, steps: Sequence[Step], *, turn: str | None = None, call: str | None = None, via: Via = "tool"

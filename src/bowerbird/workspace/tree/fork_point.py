@@ -152,13 +152,21 @@ class OrigStore:
             blob = self.store(source)
         if entry is not None:
             kept = f"{self._place}{blob}" if blob is not None else None
-            entry = msgspec.structs.replace(entry, source=kept, layer=None)
+            size = (
+                os.lstat(kept).st_size if kept is not None else entry.size
+            )  # a user may have saved meanwhile
+            entry = msgspec.structs.replace(entry, source=kept, layer=None, size=size)
         base = Base(entry, uncertain)
         old = self._bases.get(path)
         self._append([_row(path, base)])
         self._bases[path] = base
         if old is not None:
             _drop_blob(old)
+
+    def amend(self, path: str, base: Base) -> None:
+        """Say something else of a saved base; its bytes stay where they are."""
+        self._append([_row(path, base)])
+        self._bases[path] = base
 
     def save_many(self, bases: Mapping[str, Base]) -> None:
         """Save bases of paths that have none; the bytes of files are where `store` put them."""

@@ -212,7 +212,7 @@ class OpenLayer:
                     mode = mode_of(above)  # asked before the directory stands in this layer
                     staged.mkdir()
                     staged.chmod(mode)
-                    os.rename(staged, name, dst_dir_fd=fd)
+                    owned.carry(staged, name, target=fd)
                     inner = os.open(name, handles.DIRECTORY, dir_fd=fd)
                 os.close(fd)
                 fd = inner
@@ -238,11 +238,11 @@ class OpenLayer:
                 if is_dir and _stands(parent, name):
                     self._exchange(staged, parent, name)
                 else:
-                    os.rename(staged, name, dst_dir_fd=parent)
+                    owned.carry(staged, name, target=parent)
                 return
             if path in marks.deleted:
                 self._discard_at(parent, name)  # left by a kill between marking and removing
-            os.rename(staged, name, dst_dir_fd=parent)
+            owned.carry(staged, name, target=parent)
             deleted = marks.deleted - {path}
             opaques = marks.opaque | {path} if is_dir and opaque else marks.opaque - {path}
             self._save_marks(Marks(deleted, opaques))
@@ -271,11 +271,11 @@ class OpenLayer:
                 if _stands(parent, name):
                     self._exchange(staged, parent, name, keep)
                 else:
-                    os.rename(staged, name, dst_dir_fd=parent)
+                    owned.carry(staged, name, target=parent)
                 return
             if _stands(parent, name):
                 taken = keep if keep is not None else self.stage_name()
-                os.rename(name, taken, src_dir_fd=parent)
+                owned.carry(name, taken, source=parent)
                 if keep is None:
                     discard(taken)
         finally:
@@ -284,18 +284,18 @@ class OpenLayer:
     def _exchange(self, staged: Path, parent: int, name: bytes, keep: Path | None = None) -> None:
         work = os.open(self.work, handles.DIRECTORY)
         try:
-            handles.exchange(work, os.fsencode(staged.name), parent, name)
+            owned.swap(work, os.fsencode(staged.name), parent, name)
         finally:
             os.close(work)
         if keep is None:
             discard(staged)
         else:
-            staged.rename(keep)
+            owned.carry(staged, keep)
 
     def _discard_at(self, parent: int, name: bytes) -> None:
         if _stands(parent, name):
             taken = self.stage_name()
-            os.rename(name, taken, src_dir_fd=parent)
+            owned.carry(name, taken, source=parent)
             discard(taken)
 
     def chmod_dir(self, path: str, mode: int, mode_of: Callable[[str], int]) -> None:

@@ -10,7 +10,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 from bowerbird.workspace.tree import handles
@@ -39,6 +39,57 @@ def make_accessible(parent: int, name: bytes | str, bits: int) -> bool:
     finally:
         os.close(fd)
     return True
+
+
+def carry(
+    name: bytes | str | Path, to: bytes | str | Path, *, source: int | None = None, target: int | None = None
+) -> None:
+    """Rename what is ours, whatever its permissions and those of its directories; all keep their modes.
+
+    Only who may write a directory can move it to another one, or anything into it.
+
+    Args:
+        source, target: handles of the directories that `name` and `to` are in, None = they are whole paths.
+    """
+    with contextlib.suppress(PermissionError):
+        os.rename(name, to, src_dir_fd=source, dst_dir_fd=target)
+        return
+    with contextlib.ExitStack() as opened:
+        for directory in (source, target):
+            if directory is not None:
+                opened.enter_context(_opened_up(directory))
+        moved = os.open(name, handles.LOOK, dir_fd=source)
+        opened.callback(os.close, moved)
+        opened.enter_context(_opened_up(moved))
+        os.rename(name, to, src_dir_fd=source, dst_dir_fd=target)
+
+
+def swap(one: int, name: bytes, other: int, other_name: bytes) -> None:
+    """Have two entries that are ours change places; as `carry`."""
+    with contextlib.suppress(PermissionError):
+        handles.exchange(one, name, other, other_name)
+        return
+    with contextlib.ExitStack() as opened:
+        for directory, inner in ((one, name), (other, other_name)):
+            opened.enter_context(_opened_up(directory))
+            moved = os.open(inner, handles.LOOK, dir_fd=directory)
+            opened.callback(os.close, moved)
+            opened.enter_context(_opened_up(moved))
+        handles.exchange(one, name, other, other_name)
+
+
+@contextlib.contextmanager
+def _opened_up(fd: int) -> Generator[None]:
+    """Let the owner write a directory until left; nothing is done to what is none."""
+    mode, place = os.fstat(fd).st_mode, Path(f"/proc/self/fd/{fd}")
+    closed = stat.S_ISDIR(mode) and mode & 0o700 != 0o700
+    if closed:
+        place.chmod(stat.S_IMODE(mode) | 0o700)
+    try:
+        yield
+    finally:
+        if closed:
+            place.chmod(stat.S_IMODE(mode))
 
 
 def open_directory(parent: int, name: bytes | str) -> int:

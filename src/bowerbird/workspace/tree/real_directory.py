@@ -24,6 +24,7 @@ from bowerbird.workspace.tree.nodes import kind_of
 from bowerbird.workspace.tree.threeway import Side
 
 _KEPT_HANDLES = 200
+_TRIES = 5
 # A stat younger than this when read may hide a second change within one clock tick.
 _RACY_NS = 50_000_000
 
@@ -74,7 +75,7 @@ def landed_form(version: Version | None) -> Version | None:
 
 
 class Gone(FileNotFoundError):
-    """A file went after the look that found it; `filename` is its whole path below the tree."""
+    """A file went, or was saved, after it was looked at; `filename` is its whole path below the tree."""
 
 
 class Beneath:
@@ -174,7 +175,10 @@ class Beneath:
             raise Gone(error.errno, error.strerror, os.fsdecode(path)) from error
 
     def side(self, path: bytes) -> Side | None:
-        """Return what stands at `path` as one side of a merge; bytes are read when needed."""
+        """Return what stands at `path` as one side of a merge; bytes are read when needed.
+
+        They are those of this moment: once the file was saved again, reading them raises `Gone`.
+        """
         found, target = self.lstat(path), None
         if found is not None and stat.S_ISLNK(found.st_mode):  # once more, with its target: both of one thing
             found, target = look(*self.parent(path)) or (None, None)
@@ -182,10 +186,20 @@ class Beneath:
             return None
         kind = kind_of(found.st_mode)
         if kind == "file":
-            return Side("file", stat.S_IMODE(found.st_mode), Content(lambda: self.open(path), found.st_size))
+            sign = stat_sign(found)
+            return Side(
+                "file", stat.S_IMODE(found.st_mode), Content(lambda: self._reopen(path, sign), found.st_size)
+            )
         if kind == "symlink":
             return Side("symlink", 0, None, target)
         return Side(kind)
+
+    def _reopen(self, path: bytes, sign: tuple[int, ...]) -> int:
+        fd = self.open(path)
+        if stat_sign(os.fstat(fd)) != sign:
+            os.close(fd)
+            raise Gone(errno.ESTALE, "saved again since it was looked at", os.fsdecode(path))
+        return fd
 
     def version(self, path: bytes) -> Version | None:
         """Return the record form of what stands at `path`.
@@ -193,25 +207,21 @@ class Beneath:
         A file is hashed again only when its stat differs from that of the last time, or
         was so fresh then that a change within one clock tick would not show.
         """
+        for _ in range(_TRIES):
+            with contextlib.suppress(Gone):  # an editor that saves: look again
+                return self._version(path)
+        return self._version(path)
+
+    def _version(self, path: bytes) -> Version | None:
         found = self.lstat(path)
         if found is None:
             return None
-        sign = (
-            found.st_dev,
-            found.st_ino,
-            found.st_size,
-            found.st_mtime_ns,
-            found.st_ctime_ns,
-            found.st_mode,
-        )
+        sign = stat_sign(found)
         known = self._known.get(path)
         if known is not None and known[0] == sign:
             return known[1]
         looked_ns = time.time_ns()
-        try:
-            version = version_of(self.side(path))
-        except Gone:
-            return None  # an editor that deletes and writes anew was between the two
+        version = version_of(self.side(path))
         if version is not None and looked_ns - found.st_ctime_ns > _RACY_NS:
             self._known[path] = (sign, version)
         return version

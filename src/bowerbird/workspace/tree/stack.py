@@ -7,13 +7,16 @@ Every method expects that the caller holds the branch's writer lock (`BranchStat
 
 import errno
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bowerbird.core.errors import NotDirectory, NotFound
+import msgspec
+
+from bowerbird.core.errors import NotDirectory, NotFound, SpecialFile
 from bowerbird.core.processes.creation_mask import new_mode
 from bowerbird.core.timestamps import now_iso
-from bowerbird.workspace.tree import handles, presence
+from bowerbird.workspace.tree import handles, owned, presence
 from bowerbird.workspace.tree.fork_point import Base
 from bowerbird.workspace.tree.layers import FrozenLayer
 from bowerbird.workspace.tree.manifest import LayerRecord
@@ -22,13 +25,24 @@ from bowerbird.workspace.tree.nodes import Entry, entry_of, find, walk
 from bowerbird.workspace.tree.open_layer import discard
 from bowerbird.workspace.tree.stack_reading import Layering, LayerState
 
+_TRIES = 5
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+Witness = Callable[[str, Entry], bool | None]
+"""Whether who made a change had seen an entry of the workspace: False = perhaps another, None = nothing."""
 
 __all__ = ["Base", "Entry", "Stack", "open_regular"]
 
 
+def _sees(path: str, entry: Entry) -> bool:
+    """For who reads what stands there now."""
+    del path, entry
+    return True
+
+
 class Stack(Layering):
     """The layers of one branch, to read and to change; see `Layering` for the arguments."""
+
+    _witness: Witness = staticmethod(_sees)
 
     # ------------------------------------------------------------ writing
 
@@ -126,7 +140,7 @@ class Stack(Layering):
                 inner.mkdir(mode=0o700, parents=True)
                 for count in range(len(missing)):
                     (whole / missing[count][len(top) + 1 :]).chmod(new_mode(0o777))
-                staged.rename(inner / path.rpartition("/")[2])
+                owned.carry(staged, inner / path.rpartition("/")[2])
             state = self._state
             replaces = state.merged.find(top) is not None or state.below_own.lookup(top) is not None
             layer.put(top, whole, self._mode_of, opaque=replaces)
@@ -137,14 +151,13 @@ class Stack(Layering):
 
     def chmod(self, path: str, mode: int) -> None:
         """Set the permission bits of a file or directory; a file becomes the branch's own."""
-        entry = self.lookup(path)
+        entry = self.take(path)
         if entry is None:
             raise NotFound(f"{path[1:]} does not exist", path)
         if entry.kind == "dir":
-            self.save_base(path)
             self._state.open.chmod_dir(path, mode, self._mode_of)
         elif entry.kind == "file":
-            fd = open_regular(self._state.merged, path, entry)
+            fd = self.open(path, entry)
             try:
                 self.put_file(path, fd, mode, mtime_ns=entry.mtime_ns)
             finally:
@@ -194,28 +207,102 @@ class Stack(Layering):
 
     # ------------------------------------------------------------ bases
 
-    def save_base(self, path: str, *, uncertain: bool = False) -> None:
+    @contextmanager
+    def changing(self) -> Generator[None]:
+        """Take each base once until left: what a change was computed from, nobody reads again.
+
+        Bases of a change that did not come about are forgotten.
+        """
+        if self._taken is not None:  # a change inside of another one
+            yield
+            return
+        self._taken = taken = dict[str, bool]()
+        try:
+            yield
+        finally:
+            self._taken = None
+            idle = [path for path, asked in taken.items() if asked and self.touched(path) is None]
+            with suppress(OSError):  # a full disk; the next sweep forgets them
+                self.orig.forget(idle)
+
+    @contextmanager
+    def seen_by(self, witness: Witness) -> Generator[None]:
+        """Ask `witness` of each base that is taken of the workspace until left."""
+        before, self._witness = self._witness, witness
+        try:
+            yield
+        finally:
+            self._witness = before
+
+    def take(self, path: str) -> Entry | None:
+        """Take the base of `path` and return what the branch has there.
+
+        A file of the workspace is read from its base from then on: the bytes that a change is computed from
+        are those that it will be compared with.
+        """
+        self.save_base(path)
+        if self._taken is not None and path in self._taken:
+            self._taken[path] = True
+        if self.touched(path) is not None:
+            return self.lookup(path)
+        base = self.orig.get(path)
+        return base.entry if base is not None else None
+
+    def took(self, path: str) -> bool:
+        """Whether the present change is the branch's first one of `path`."""
+        return path not in self.orig or (self._taken is not None and path in self._taken)
+
+    def doubt(self, path: str) -> None:
+        """Make the base of `path` uncertain: the change was computed from other bytes than it holds."""
+        base = self.orig.get(path)
+        if base is not None and not base.uncertain:
+            self.orig.amend(path, msgspec.structs.replace(base, uncertain=True))
+
+    def save_base(self, path: str) -> None:
         """Save what stands at `path` below this branch, unless the branch changed it already."""
-        node = self.touched(path)
         known = path in self.orig
+        if known and self._taken is not None and path in self._taken:
+            return
+        node = self.touched(path)
         if node is not None and node.cut:
             if not known:
                 self.orig.save(path, None, None)  # made inside a directory that the branch replaced
             return
         if node is not None and known:
             return
+        self._save(path)
+        if self._taken is not None:
+            self._taken.setdefault(path, False)
+
+    def _save(self, path: str) -> None:
+        for tries in range(_TRIES):
+            try:
+                self._save_as_it_is(path)
+            except (NotFound, SpecialFile):  # saved by its user between the look and the opening
+                if tries == _TRIES - 1:
+                    raise
+            else:
+                return
+
+    def _save_as_it_is(self, path: str) -> None:
         below = self._state.below_own
         entry = below.lookup(path)
-        if entry is None or entry.kind != "file":
-            self.orig.save(path, entry, None, uncertain=uncertain)
-        elif entry.layer is not None:
-            self.orig.save(path, entry, entry.source, uncertain=uncertain)
-        else:
+        if entry is None or entry.kind != "file" or entry.layer is not None:
+            seen = entry is None or self._witness(path, entry)
+            source = entry.source if entry is not None and entry.kind == "file" else None
+            self.orig.save(path, entry if seen is not None else None, source, uncertain=seen is False)
+            return
+        try:
             fd = open_regular(below, path, entry)
-            try:
-                self.orig.save(path, entry_of(os.fstat(fd), entry.source, None), fd, uncertain=uncertain)
-            finally:
-                os.close(fd)
+        except PermissionError:  # nobody but its owner reads it: what it held cannot be known
+            self.orig.save(path, entry, None, uncertain=True)
+            return
+        try:
+            entry = entry_of(os.fstat(fd), entry.source, None)
+            seen = self._witness(path, entry)
+            self.orig.save(path, entry if seen is not None else None, fd, uncertain=seen is False)
+        finally:
+            os.close(fd)
 
     def set_base(self, path: str, base: Base) -> None:
         """Replace the base of a changed path (a landing or merge made another one true).

@@ -68,6 +68,9 @@ class Layering:
         for name in DIRECTORIES:
             (directory / name).mkdir(mode=0o700, exist_ok=True)
         self.orig = OrigStore(directory / "orig")
+        self._taken: dict[str, bool] | None = (
+            None  # while it is changed: bases saved, and whether for reading
+        )
         self.same_as_base: dict[str, tuple[str | None, str | None, int]] = {}
         # Frozen files that hold what their bases hold: a `touch` is no change, and reading tells it once.
         self.direct_writes = 0  # changes of the open layer that a mount of it knows nothing of

@@ -1,0 +1,148 @@
+"""What a user saves while commands run: nothing of it is lost without a conflict that names the file."""
+
+import asyncio
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.abuse import TIERS, Desk, desk_of
+
+from bowerbird.core.errors import LandingRefused
+from bowerbird.sandbox.projection import FRESH_S
+
+pytestmark = pytest.mark.timeout(120)
+LINES = "".join(f"line {n}\n" for n in range(1, 9))
+
+
+def save_by_rename(path: Path, text: str) -> None:
+    beside = path.with_name(f"{path.name}.tmp")
+    beside.write_text(text)
+    beside.replace(path)
+
+
+def save_in_place(path: Path, text: str) -> None:
+    path.write_text(text)
+
+
+def save_anew(path: Path, text: str) -> None:
+    path.unlink()
+    path.write_text(text)
+
+
+def save_by_merge(path: Path, text: str) -> None:
+    """As `git merge` does it of a branch that has another version."""
+
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=u", "-c", "user.email=u@example.org")
+        subprocess.run(["git", *who, *words], cwd=path.parent, check=True, capture_output=True)
+
+    git("init", "-b", "main")
+    git("add", path.name)
+    git("commit", "-m", "one")
+    git("checkout", "-b", "other")
+    path.write_text(text)
+    git("commit", "-am", "two")
+    git("checkout", "main")
+    git("merge", "other")
+
+
+SAVES = (save_by_rename, save_in_place, save_anew)
+IDS = ("rename", "in place", "anew")
+
+
+def refused(desk: Desk) -> dict[str, str]:
+    with pytest.raises(LandingRefused) as caught:
+        desk.branch.land()
+    return {row["path"]: row["reason"] for row in caught.value.refused}
+
+
+@pytest.mark.parametrize("save", [*SAVES, save_by_merge], ids=[*IDS, "git merge"])
+@pytest.mark.parametrize("tier", TIERS)
+async def test_a_save_beside_a_background_process_is_not_taken_back_by_a_later_command(tier, save, tmp_path):
+    async with desk_of(tmp_path, tier, {"f.txt": LINES}) as desk:
+        running = await desk.sandbox.begin(
+            desk.sandbox.request("cat f.txt > /dev/null; sleep 100", timeout=120)
+        )
+        try:
+            assert (await desk.run("cat f.txt")).output == LINES
+            save(desk.root / "f.txt", LINES + "the user's\n")
+            await desk.run("sed -i 's/line 1$/agent/' f.txt")
+        finally:
+            running.stop("cancel")
+            await running.wait()
+            await desk.sandbox.end(running)
+        assert refused(desk) == {"/f.txt": "uncertain_base"}
+        assert (desk.root / "f.txt").read_text() == LINES + "the user's\n"
+
+
+@pytest.mark.parametrize("save", SAVES, ids=IDS)
+@pytest.mark.parametrize("tier", TIERS)
+async def test_a_save_while_a_command_runs_that_later_changes_the_file_is_kept(tier, save, tmp_path):
+    async with desk_of(tmp_path, tier, {"f.txt": LINES, "gone.txt": "old\n"}) as desk:
+        line = 'old=$(cat f.txt); touch ready; while [ ! -e go ]; do sleep 0.01; done; echo "$old" > f.txt; rm gone.txt'
+        running = await desk.sandbox.begin(desk.sandbox.request(line + "; echo new >> f.txt", timeout=60))
+        try:
+            while await desk.branch.stat("ready") is None:
+                pass
+            save(desk.root / "f.txt", LINES + "the user's\n")
+            save(desk.root / "gone.txt", "the user's\n")
+            await desk.branch.write_file("go", "")
+            await running.wait()
+        finally:
+            running.stop("cancel")
+            await desk.sandbox.end(running)
+        assert refused(desk) == {"/f.txt": "uncertain_base", "/gone.txt": "uncertain_base"}
+
+
+@pytest.mark.parametrize("tier", TIERS)
+async def test_a_file_that_user_and_command_both_make_is_a_conflict_and_a_directory_keeps_the_users(
+    tier, tmp_path
+):
+    async with desk_of(tmp_path, tier, {"d/old.txt": "old\n"}) as desk:
+        line = "touch ready; while [ ! -e go ]; do sleep 0.01; done; echo agent > new.txt; rm -r d"
+        running = await desk.sandbox.begin(desk.sandbox.request(line, timeout=60))
+        try:
+            while await desk.branch.stat("ready") is None:
+                pass
+            (desk.root / "new.txt").write_text("the user's\n")
+            (desk.root / "d/more.txt").write_text("the user's\n")
+            await desk.branch.write_file("go", "")
+            await running.wait()
+        finally:
+            running.stop("cancel")
+            await desk.sandbox.end(running)
+        assert "/new.txt" in refused(desk)
+        desk.branch.land(partial=True)
+        assert (desk.root / "new.txt").read_text() == "the user's\n"
+        assert (desk.root / "d/more.txt").read_text() == "the user's\n"
+
+
+@pytest.mark.parametrize("save", SAVES, ids=IDS)
+@pytest.mark.parametrize("tier", TIERS)
+async def test_what_is_saved_between_two_commands_is_what_the_second_one_works_on(tier, save, tmp_path):
+    async with desk_of(tmp_path, tier, {"f.txt": LINES}) as desk:
+        assert (await desk.run("cat f.txt")).output == LINES
+        save(desk.root / "f.txt", LINES + "the user's\n")
+        await asyncio.sleep(FRESH_S)
+        await desk.run("sed -i 's/line 1$/agent/' f.txt")
+        assert desk.branch.land().refused == ()
+        assert (desk.root / "f.txt").read_text() == LINES.replace("line 1\n", "agent\n") + "the user's\n"
+
+
+async def test_an_uncertain_base_stays_uncertain_when_the_branch_changes_the_file_again(tmp_path):
+    async with desk_of(tmp_path, "copy", {"f.txt": LINES}) as desk:
+        line = "touch ready; while [ ! -e go ]; do sleep 0.01; done; echo agent > f.txt"
+        running = await desk.sandbox.begin(desk.sandbox.request(line, timeout=60))
+        try:
+            while await desk.branch.stat("ready") is None:
+                pass
+            save_by_rename(desk.root / "f.txt", "the user's\n")
+            await desk.branch.write_file("go", "")
+            await running.wait()
+        finally:
+            await desk.sandbox.end(running)
+        await desk.branch.edit_file("f.txt", "agent", "again")
+        await desk.run("echo more >> f.txt")
+        os.utime(desk.root / "f.txt")
+        assert refused(desk) == {"/f.txt": "uncertain_base"}
