@@ -80,8 +80,8 @@ def chat_messages(inputs: Any) -> tuple[Message, ...]:
         strange = next((block.raw for block in message.content if isinstance(block, UnknownBlock)), None)
         if strange is not None:  # left out without a word, the model would answer as if it had seen it
             raise InvalidArgument(
-                f"messages[{at}] has a part of the type {strange.get('type')!r}, which is not taken: use text, "
-                "or put a picture into the workspace and name its path, so that read_file shows it"
+                f"messages[{at}] has a part of the type {strange.get('type')!r}, which is not taken: "
+                "use text, or put a picture into the workspace and name its path, so that read_file shows it"
             )
         messages.append(message)
     return tuple(messages)
