@@ -43,7 +43,19 @@ if TYPE_CHECKING:
     )
     from bowerbird.api import Agent, ThreadAgent, create_agent
     from bowerbird.core import errors
-    from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, LandingProgress
+    from bowerbird.core.events import (
+        ApprovalAnswer,
+        ApprovalRequest,
+        AssistantStep,
+        LandingProgress,
+        Notice,
+        TextLive,
+        ThinkingLive,
+        ToolIntent,
+        ToolOutcome,
+        ToolProgress,
+        UserStep,
+    )
     from bowerbird.core.usage import Usage
     from bowerbird.sandbox.shell.allowed import ALLOWED_COMMANDS
     from bowerbird.sandbox.shell.shell_backend import ExecuteResponse, WorkspaceShellBackend
@@ -68,11 +80,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ALLOWED_COMMANDS", "Agent", "AgentEvent", "ApprovalAnswer", "ApprovalRequest", "Approver",
+    "AssistantStep",
     "Branch", "Changes", "Diff", "ExecuteResponse", "FileDiff", "Hunk", "Landing", "LandingEntry",
-    "LandingPlan", "LandingProgress", "Limits", "MergeConflict", "MergeResult", "PlannedPath", "Policy",
+    "LandingPlan", "LandingProgress", "Limits", "MergeConflict", "MergeResult", "Notice", "PlannedPath",
+    "Policy",
     "RunDone", "RunResult", "Snapshot", "Spawned", "StepResult", "SubagentDiff", "SubagentDiscard",
-    "SubagentFile", "SubagentMerge", "SubagentResult", "ThreadAgent", "Tool", "ToolContext", "ToolResult",
-    "Toolset", "Tournament", "TournamentCheck", "TournamentRow", "Usage", "Workspace",
+    "SubagentFile", "SubagentMerge", "SubagentResult", "TextLive", "ThinkingLive", "ThreadAgent", "Tool",
+    "ToolContext", "ToolIntent", "ToolOutcome", "ToolProgress", "ToolResult",
+    "Toolset", "Tournament", "TournamentCheck", "TournamentRow", "Usage", "UserStep", "Workspace",
     "WorkspaceShellBackend", "__version__", "create_agent", "errors", "get_default_instructions",
     "get_subagent_instructions", "get_subagent_tools_guidance", "tool",
 ]  # fmt: skip
@@ -88,7 +103,8 @@ _find, _found = lazy(
         "agent.subagent_results": "Spawned SubagentDiff SubagentDiscard SubagentFile SubagentMerge "
         "SubagentResult Tournament TournamentCheck TournamentRow",
         "api": "Agent create_agent ThreadAgent",
-        "core.events": "ApprovalAnswer ApprovalRequest LandingProgress",
+        "core.events": "ApprovalAnswer ApprovalRequest AssistantStep LandingProgress Notice TextLive "
+        "ThinkingLive ToolIntent ToolOutcome ToolProgress UserStep",
         "core.usage": "Usage",
         "sandbox.shell.allowed": "ALLOWED_COMMANDS",
         "sandbox.shell.shell_backend": "ExecuteResponse WorkspaceShellBackend",

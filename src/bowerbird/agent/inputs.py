@@ -14,7 +14,7 @@ import msgspec
 
 from bowerbird.agent.branch_files import is_taken
 from bowerbird.core.errors import InvalidArgument
-from bowerbird.core.messages import Message, message_from_data, user_text
+from bowerbird.core.messages import Message, UnknownBlock, message_from_data, user_text
 from bowerbird.core.threads import to_thread
 
 if TYPE_CHECKING:
@@ -74,9 +74,16 @@ def chat_messages(inputs: Any) -> tuple[Message, ...]:
             messages.append(item)
             continue
         try:
-            messages.append(message_from_data(item))
+            message = message_from_data(item)
         except (ValueError, TypeError, AttributeError) as error:
             raise InvalidArgument(f"messages[{at}] is not a message: {error}") from error
+        strange = next((block.raw for block in message.content if isinstance(block, UnknownBlock)), None)
+        if strange is not None:  # left out without a word, the model would answer as if it had seen it
+            raise InvalidArgument(
+                f"messages[{at}] has a part of the type {strange.get('type')!r}, which is not taken: "
+                "use text, or put a picture into the workspace and name its path, so that read_file shows it"
+            )
+        messages.append(message)
     return tuple(messages)
 
 

@@ -182,9 +182,12 @@ async def stream_reply(turn: Turn, request: ModelRequest) -> Flow:
         )  # fmt: skip
     except (Stopped, ModelError) as error:
         cut = error
-    if partial.accepted:  # a request that no provider took costs nothing
-        yield _cut_short(turn, request, partial)
-    raise cut
+    try:
+        if partial.accepted:  # a request that no provider took costs nothing
+            yield _cut_short(turn, request, partial)
+        raise cut
+    finally:
+        del cut  # its traceback holds this frame, and that all that was streamed
 
 
 def _split(pieces: list[Piece], partial: _Partial) -> list[RunEvent]:

@@ -12,6 +12,8 @@ STARTING_OBJECTS = 400_000
 """New objects before the collector looks for cycles among them; Python's own number is 700."""
 YOUNG_OBJECTS = 50_000
 """The same from then on: a look at so many takes some 10 ms."""
+OLDER_LOOKS = 3
+"""Looks at a generation before the next older one is looked at; Python's own number is 10."""
 
 
 def starting() -> None:
@@ -20,6 +22,10 @@ def starting() -> None:
 
 
 def started() -> None:
-    """Collect from now on, and never among what is there: it lives as long as the process."""
+    """Collect from now on, and never among what is there: it lives as long as the process.
+
+    The oldest generation is looked through after few looks at the younger ones: a server that makes few new
+    objects would never come to it, and what a failed turn held would stay.
+    """
     gc.freeze()
-    gc.set_threshold(YOUNG_OBJECTS)
+    gc.set_threshold(YOUNG_OBJECTS, OLDER_LOOKS, OLDER_LOOKS)

@@ -184,9 +184,7 @@ class WireModel:
                 except msgspec.DecodeError as error:
                     if not raw.in_last_event:
                         raise self._unreadable(error) from error
-                    cut = self._connection.cut("it ended in the middle of an event")
-                    cut.usage = answer.usage(fold.usage)
-                    raise cut from error
+                    raise self._cut("it ended in the middle of an event", answer, fold) from error
                 except ModelError as error:
                     # A cut answer is charged with what is known of it.
                     error.usage = answer.usage(fold.usage)
@@ -196,13 +194,17 @@ class WireModel:
                 if not fold.complete:
                     if raw.is_page:
                         raise self._connection.page()
-                    cut = self._connection.cut("the stream closed without its final marker")
-                    cut.usage = answer.usage(fold.usage)
-                    raise cut
+                    raise self._cut("the stream closed without its final marker", answer, fold)
                 yield fold.end()
         except FieldRefused as error:
             self._refusals.add(error.field)
             raise
+
+    def _cut(self, why: str, answer: Answer, fold: Fold) -> ModelError:
+        """Return the error of a cut answer; no frame that it passes keeps it, nor so what was said."""
+        error = self._connection.cut(why)
+        error.usage = answer.usage(fold.usage)
+        return error
 
     def _failed(self, payload: Mapping[str, Any]) -> ModelError:
         return error_in_stream(self._connection.endpoint.asked, payload, self._redactor)

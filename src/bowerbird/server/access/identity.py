@@ -6,6 +6,7 @@ Not here: what follows when there is none (`gate.py`).
 
 import hmac
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _SECRET_PARAMETERS = ("token", "ticket")
+_EVENT_STREAM = re.compile(r"/api/conversations/[^/]+/events")  # an EventSource sends no headers either
 HIDDEN = "removed"
 
 
@@ -56,7 +58,7 @@ async def withdrawn(context: "ServerContext", credentials: set[str]) -> set[str]
 
 
 def presented(scope: "Scope") -> Presented | None:
-    """Return the credential of a request: a bearer header, for sockets also `?ticket=` and `?token=`.
+    """Return the credential of a request: a bearer header, for event streams also `?ticket=`, `?token=`.
 
     What stands in the query is taken out of the scope, so that no log shows it.
     """
@@ -64,7 +66,8 @@ def presented(scope: "Scope") -> Presented | None:
     query = scope.get("query_string", b"")
     if any(name.encode() in query for name in _SECRET_PARAMETERS):
         pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-        for kind in _SECRET_PARAMETERS if scope["type"] == "websocket" else ():
+        is_stream = scope["type"] == "websocket" or _EVENT_STREAM.fullmatch(scope["path"])
+        for kind in _SECRET_PARAMETERS if is_stream else ():
             secret = next((value for name, value in pairs if name == kind), None)
             found = Presented(kind, secret) if secret else found
         shown = [(name, HIDDEN if name in _SECRET_PARAMETERS else value) for name, value in pairs]

@@ -206,7 +206,7 @@ class Actions:
         self.refuse(str(found.detail), found.code, retryable=retryable)
 
     def _put(self, frame: "ServerFrame", turn_id: str | None = None) -> None:
-        self._viewer.put(placed(frame, self._seat.room.head, turn_id))
+        self._viewer.put(placed(frame, self._viewer.sent, turn_id))
 
 
 class NotRunning(SessionError):

@@ -211,8 +211,8 @@ class _Connection:
         entering: asyncio.Task[None] | None = None
         self._is_reading = True
         try:
-            hello = await self._hub.hello(seat) if viewer.v2 else None
             cursor = after_of(after)
+            hello = await self._hub.hello(seat, cursor) if viewer.v2 else None
             if cursor is None or cursor == seat.room.head:
                 await seat.room.enter(viewer, cursor, hello)
             else:  # a long replay must not keep a cancel waiting

@@ -125,15 +125,16 @@ class Hub:
             raise
         seat.attendance.joined(kept=viewer.on_disconnect == "continue")
         if self.context.life.draining.is_set():
-            viewer.close(self._shutting_down(seat))
+            viewer.close(self._shutting_down(viewer.sent))
         return seat
 
-    async def hello(self, seat: Seat) -> Frame:
-        """Return the first event of a `v=2` viewer."""
+    async def hello(self, seat: Seat, after: int | None) -> Frame:
+        """Return the first event of a `v=2` viewer, which has what was committed up to `after`."""
         now = await present(self.context.store, seat.room.thread_id)
         status = await self.context.sandbox_status()
         hello = wire.Hello(seat.room.translator.state, status.tier, seat.guests, now.queued)
-        return placed(hello, seat.room.head, None)
+        place = seat.room.head if after is None else min(after, seat.room.head)
+        return placed(hello, place, None)
 
     def leave(self, thread_id: str, viewer: Viewer) -> None:
         """Count a viewer out; when it was the last, its turn may have to stop."""
@@ -266,11 +267,11 @@ class Hub:
 
     def _send_all_away(self) -> None:
         for seat in tuple(self._seats.values()):
-            seat.room.audience.send_away(self._shutting_down(seat))
+            seat.room.audience.send_away(self._shutting_down(seat.room.head))
         for viewer in tuple(self._viewers):
             viewer.close(Farewell(GOING_AWAY, "shutting down"))
 
-    def _shutting_down(self, seat: Seat) -> Farewell:
+    def _shutting_down(self, cursor: int) -> Farewell:
         text = "the server is shutting down; connect again with after=cursor"
-        frame = placed(error_frame(text, "shutting_down", retryable=True), seat.room.head, None)
+        frame = placed(error_frame(text, "shutting_down", retryable=True), cursor, None)
         return Farewell(GOING_AWAY, "shutting down", frame)

@@ -87,14 +87,16 @@ async def events(
 ) -> Response:
     """`Accept: application/x-ndjson` gives lines of JSON, else SSE whose `id:` is the cursor.
 
-    `Last-Event-ID` counts where `after` is not given. Without `until` the stream stays open.
+    The later of `Last-Event-ID` and `after` counts: an EventSource that reconnects asks its first address
+    again. Without `until` the stream stays open.
     """
     session = await owned_session(context, caller, conversation_id)
     hub = hub_of(request)
     hub.admit(session.thread_id, caller)
     lines = NDJSON in request.headers.get("accept", "")
     last = request.headers.get("last-event-id")
-    place = after if after is not None else after_of(last)
+    places = [place for place in (after, after_of(last)) if place is not None]
+    place = max(places, default=None)
     stream = _Stream(caller, request.scope["state"].get("expires_at"), v2=v == 2, lines=lines)
     stream.until_done = until == "done"
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -136,7 +138,7 @@ class _Stream:
 
     async def _enter(self, hub: "Hub", seat: "Seat", after: int | None) -> None:
         try:
-            hello = await hub.hello(seat) if self.viewer.v2 else None
+            hello = await hub.hello(seat, after) if self.viewer.v2 else None
             if hello is not None and after not in (None, seat.room.head):
                 await self.viewer.hand_over(hello)
                 hello = None
