@@ -194,7 +194,7 @@ def _planned(stack: Stack, chosen: Sequence[Change], force: bool) -> "list[Plann
 
 
 def _whole_renames(planned: "list[Planned]", force: bool) -> "list[Planned]":
-    """A file whose new name is in conflict keeps its old one, too: else nobody but the child would have it."""
+    """A file whose new name is in conflict keeps its old one, too: else only the child would have it."""
     from bowerbird.workspace.compare.merge import wins
     from bowerbird.workspace.compare.renames import renames_of
 
