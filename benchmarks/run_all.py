@@ -55,6 +55,7 @@ DRILLS: dict[str, tuple[str, ...]] = {
     "landing_turns": (),
     "shared_data": (),
     "upgrade_kills": (),
+    "user_saves": (),
     "clock_jumps": (),
     "half_open": (),
     "bombs": (),
@@ -99,7 +100,9 @@ def main() -> int:
             continue
         print(f"\n═══ {name} {' '.join(arguments)} (load {os.getloadavg()[0]:.1f})", flush=True)
         begun = time.monotonic()
-        done = subprocess.run([sys.executable, str(HERE / f"{name}.py"), *arguments], check=False)
+        drill = HERE.parent / "drills" / f"{name}.py"
+        program = drill if drill.exists() else HERE / f"{name}.py"
+        done = subprocess.run([sys.executable, str(program), *arguments], check=False)
         print(f"    [{time.monotonic() - begun:.0f} s]", flush=True)
         if done.returncode != 0:
             missed.append(f"{name} (exit code {done.returncode})")

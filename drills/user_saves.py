@@ -3,7 +3,7 @@
     python drills/user_saves.py [--tools 20000] [--commands 1000] [--first SEED] [--jobs 2]
 
 A history with the file tools has the user save at any event inside of any call; one with real commands has
-saves at any time, beside background processes, in each tier. Exit code 1 when a line was lost; the seed and the
+saves at any time, beside background processes, in each tier. Exit code 1 when a line was lost; seed and
 line are printed. `tests/` runs a few of the same.
 """
 

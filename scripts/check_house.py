@@ -14,6 +14,7 @@ SOURCES = (
     "src/**/*.py",
     "tests/**/*.py",
     "benchmarks/*.py",
+    "drills/*.py",
     "scripts/*.py",
     "examples/*.py",
     "web/src/**/*.ts*",

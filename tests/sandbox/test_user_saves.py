@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.abuse import TIERS, Desk, desk_of
+from support.user_saves import run_command_history
 
 from bowerbird.core.errors import LandingRefused
 from bowerbird.sandbox.projection import FRESH_S
@@ -146,3 +147,12 @@ async def test_an_uncertain_base_stays_uncertain_when_the_branch_changes_the_fil
         await desk.run("echo more >> f.txt")
         os.utime(desk.root / "f.txt")
         assert refused(desk) == {"/f.txt": "uncertain_base"}
+
+
+@pytest.mark.parametrize("tier", TIERS)
+async def test_no_line_that_a_user_saves_beside_real_commands_is_lost_without_a_conflict(tier, tmp_path):
+    """`drills/user_saves.py` runs as many as one likes."""
+    for seed in range(6):
+        place = tmp_path / str(seed)
+        place.mkdir()
+        assert await run_command_history(place, seed, tier) == [], f"seed {seed}"

@@ -17,7 +17,7 @@ from bowerbird.workspace.git.apart import comparable, files_of, in_git
 from bowerbird.workspace.git.landed_refs import LandedRefs
 from bowerbird.workspace.git.story import GitStory, story_of
 from bowerbird.workspace.history.history import History
-from bowerbird.workspace.landing.ignored import Ignored
+from bowerbird.workspace.landing.ignored import Ignored, without_moved
 from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.registry.taint import tainted_paths
 from bowerbird.workspace.shared import Shared
@@ -154,7 +154,7 @@ class ChangesOfBranch:
         stack = self._state.reading()
         by_git = GitIgnored(stack.view)
         rule = Ignored(self._shared.rules.is_cache, by_git, stack.ground.root)
-        return divided(stack, rule.staying(named, include))
+        return without_moved(stack, divided(stack, rule.staying(named, include)))
 
     def _selected(self, paths: Sequence[PathInput] | None, since: str | None) -> list[Change]:
         named = self._paths(paths)

@@ -7,6 +7,8 @@ Not here: decisions (`compare/merge.py`, `tree/threeway.py`), layers of one bran
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from bowerbird.core.errors import NotFound, NotRelated
 from bowerbird.workspace.history.branch_journal import Step
 from bowerbird.workspace.history.history import History
@@ -187,8 +189,30 @@ def _planned(stack: Stack, chosen: Sequence[Change], force: bool) -> "list[Plann
         weighed = {p.path for p in planned if p.decision.merged or p.decision.action == "conflict"}
         rest = {path for path in weighed - taken if is_ground(view.lookup(path))}
         if not rest:
-            return planned
+            return _whole_renames(planned, force)
         taken |= rest
+
+
+def _whole_renames(planned: "list[Planned]", force: bool) -> "list[Planned]":
+    """A file whose new name is in conflict keeps its old one, too: else only the child would have it."""
+    from bowerbird.workspace.compare.merge import wins
+    from bowerbird.workspace.compare.renames import renames_of
+
+    left = {
+        p.path: p for p in planned if p.decision.action == "conflict" and not (force and wins(p.decision))
+    }
+    made = [msgspec.structs.replace(p.change, base=None) for p in left.values() if p.change.new is not None]
+    gone = [p.change for p in planned if p.decision.action == "take" and p.change.new is None]
+    held = {
+        rename.source.path: left[path]
+        for path, rename in (renames_of([*gone, *made]) if made else {}).items()
+    }
+    return [
+        msgspec.structs.replace(p, decision=msgspec.structs.replace(held[p.path].decision, result=p.ours))
+        if p.path in held
+        else p
+        for p in planned
+    ]
 
 
 def is_ground(entry: Entry | None) -> bool:

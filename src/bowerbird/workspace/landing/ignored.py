@@ -4,11 +4,14 @@ Here: that one rule. Not here: the syntax of ignore files (`tree/ignore.py`), wh
 (`find/gitignored.py`).
 """
 
+import os
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Protocol
 
-from bowerbird.workspace.tree.changes import Tops, Whole
+from bowerbird.workspace.compare.renames import renames_of
+from bowerbird.workspace.tree.changes import Change, Divided, Tops, Whole, side_of
+from bowerbird.workspace.tree.stack import Stack
 
 
 class ByGit(Protocol):
@@ -21,6 +24,24 @@ class ByGit(Protocol):
     def whole(self, directory: str) -> bool:
         """Whether they name a directory, or one above it; all that it holds is ignored then."""
         ...
+
+
+def without_moved(stack: Stack, found: Divided) -> Divided:
+    """Let what stays by itself, but is a file under a new name that is to go, land with that."""
+    gone = [change for change in found.changes if change.new is None]
+    if not gone or not found.staying:
+        return found
+    names = {change.path.rpartition("/")[2] for change in gone}
+    sizes = {change.base.content.size for change in gone if change.base is not None and change.base.content}
+    made = [
+        Change(path, None, side_of(stack, path, entry))
+        for path, size in found.staying.items()
+        if (size in sizes or path.rpartition("/")[2] in names) and (entry := stack.lookup(path)) is not None
+    ]
+    moved = renames_of([*gone, *made]).keys() & found.staying.keys()
+    changes = [*found.changes, *(change for change in made if change.path in moved)]
+    left = {path: size for path, size in found.staying.items() if path not in moved}
+    return Divided(sorted(changes, key=lambda change: os.fsencode(change.path)), left, found.whole)
 
 
 class Ignored:

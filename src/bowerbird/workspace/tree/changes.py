@@ -140,27 +140,7 @@ def divided(stack: Stack, stays: Stays) -> Divided:
             elif "dir" not in (was.kind, entry.kind):
                 staying[path] = entry.size
     staying |= {c.path: entry.size for c in _compared(stack, alike) if (entry := alike[c.path]) is not None}
-    for path in _moved_here(stack, changed, staying):
-        changed[path] = stack.lookup(path)
-        del staying[path]
     return Divided(_compared(stack, changed), staying, stays.whole)
-
-
-def _moved_here(stack: Stack, changed: Mapping[str, Entry | None], staying: Mapping[str, int]) -> list[str]:
-    """Return what stays by itself but is a file, under a new name, that is to go: it lands with that."""
-    from bowerbird.workspace.compare.renames import renames_of
-
-    gone = [path for path, entry in changed.items() if entry is None]
-    if not gone or not staying:
-        return []
-    names = {path.rpartition("/")[2] for path in gone}
-    sizes = {base.content.size for path in gone if (base := base_side(stack, path)) and base.content}
-    made = [
-        Change(path, None, side_of(stack, path, entry))
-        for path, size in staying.items()
-        if (size in sizes or path.rpartition("/")[2] in names) and (entry := stack.lookup(path)) is not None
-    ]
-    return list(renames_of([*(Change(path, base_side(stack, path), None) for path in gone), *made]))
 
 
 def _compared(stack: Stack, changed: Mapping[str, Entry | None]) -> list[Change]:
