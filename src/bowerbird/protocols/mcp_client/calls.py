@@ -76,11 +76,10 @@ class Call:
         home = self._server.home if self._server.spec.sandbox else None
         if home is None:
             return await self._result(arguments, repeatable=repeatable)
-        began = await home.now()
         try:
             return await self._result(arguments, repeatable=repeatable)
         finally:  # what a cancelled call changed is in the branch all the same
-            await home.taken(began, self._context.turn, self._context.call)
+            await home.taken(self._context.turn, self._context.call)
 
     async def _result(self, arguments: dict[str, Any], *, repeatable: bool) -> ToolResult:
         spec = self._server.spec

@@ -61,14 +61,10 @@ class BranchHome:
         """Return the path of the branch's root as the server sees it."""
         return (await self._host.sandbox(self._branch)).root
 
-    async def taken(self, started_ns: int, turn: str, call: str) -> None:
+    async def taken(self, turn: str, call: str) -> None:
         """Take what the server changed during a call into the branch, under that call's name."""
         sandbox = await self._host.sandbox(self._branch)
-        await sandbox.capture(started_ns, turn=turn or None, call=call or None)
-
-    async def now(self) -> int:
-        """The clock that `taken` compares with."""
-        return (await self._host.sandbox(self._branch)).now()
+        await sandbox.capture(turn=turn or None, call=call or None)
 
 
 class SandboxedChild:
@@ -95,4 +91,4 @@ class SandboxedChild:
         finally:
             self._command.stop("cancel")
             await asyncio.wait({self._end})
-            await self._sandbox.end(self._command, self._sandbox.now())
+            await self._sandbox.end(self._command)

@@ -164,20 +164,19 @@ class BranchClient:
         try:
             request = sandbox.request(words, cwd=cwd or "/", timeout=sandbox.longest_s, max_output_bytes=most)
             request = msgspec.structs.replace(request, env={**self._attempt.env, **given})
-            began = sandbox.now()
             running = await sandbox.begin(request, call=new_id("term"))
         except BowerbirdError as error:
             raise RequestError(-32602, str(error)) from error
         name = new_id("term")
-        ended = asyncio.create_task(self._until_end(running, began), name="terminal of an agent")
+        ended = asyncio.create_task(self._until_end(running), name="terminal of an agent")
         self._terminals[name] = Terminal(running, ended)
         return schema.CreateTerminalResponse(terminal_id=name)
 
-    async def _until_end(self, running: "RunningCommand", began: int) -> int:
+    async def _until_end(self, running: "RunningCommand") -> int:
         try:
             return exit_code((await running.wait()).ending)
         finally:
-            await self._attempt.sandbox.end(running, began)
+            await self._attempt.sandbox.end(running)
 
     def _terminal(self, terminal_id: str) -> Terminal:
         found = self._terminals.get(terminal_id)

@@ -75,7 +75,6 @@ class Program:
         self._sandbox, self._limits, self._relay, self._stdout = sandbox, limits, relay, stdout
         self._command: RunningCommand | None = None
         self._out: asyncio.ReadTransport | None = None
-        self._started_ns = 0
         self._heard = time.monotonic()
         self._watch: asyncio.Task[None] | None = None
 
@@ -125,7 +124,6 @@ class Program:
             max_output_bytes=STDERR_BYTES,
         )
         request = msgspec.structs.replace(request, env=launch.env, stdout_fd=stdout, doors=doors)
-        self._started_ns = self._sandbox.now()
         try:
             self._command = await self._sandbox.begin(request, call=new_id("agent"), on_output=self._hear)
         except BaseException:
@@ -209,7 +207,7 @@ class Program:
             if self._watch is not None:
                 self._watch.cancel()
             self._close_pipes()
-            await self._sandbox.end(self._command, self._started_ns)
+            await self._sandbox.end(self._command)
         stop = finished.ending.stop
         if self.stopped is None and stop in _LIMITS:
             self.stopped = Stopped(stop, f"{_LIMITS[stop]}, and was ended")
