@@ -406,8 +406,16 @@ def with_git_units(changes: Sequence[Change], chosen: Sequence[Chosen], around: 
 
 def state_of(change: Change, current: Side | None) -> str:
     """Return a name of what a review shows of a path: its base, the branch's version, the workspace's."""
-    versions = [version_of(change.base), version_of(change.new), version_of(current)]
-    return hashlib.sha256(repr([*versions, change.uncertain]).encode()).hexdigest()[:20]
+    versions = [*map(_readable, (change.base, change.new, current)), change.uncertain]
+    return hashlib.sha256(repr(versions).encode()).hexdigest()[:20]
+
+
+def _readable(side: Side | None) -> Version | None:
+    """Return the record form of a side; of what nobody may read, that it is there."""
+    try:
+        return version_of(side)
+    except PermissionError:
+        return None if side is None else Version(side.kind, side.mode)
 
 
 def moved_since(
