@@ -109,7 +109,7 @@ class Catalogue:
         return (await self._counted([info]))[0]
 
     async def _counted(self, infos: "Sequence[SessionInfo]") -> "builtins.list[SessionInfo]":
-        """Return sessions with the files of those whose turn is not over and not driven: none was counted yet."""
+        """Return sessions with the files of those whose turn is open and not driven: none was counted."""
         return [
             msgspec.structs.replace(info, changed_files=await self._count(info.thread_id))
             if info.status in ("queued", "waiting") and info.branch_id is not None
