@@ -5,8 +5,11 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.agent_turns import call, results
 from support.fake_models import FakeModels
+
+from bowerbird.core.errors import InvalidArgument
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4
 ENCODED = base64.b64encode(PNG).decode()
@@ -55,3 +58,26 @@ async def test_a_stored_image_with_other_bytes_is_described_and_never_sent(
     await agent.run([*first.messages, {"role": "user", "content": "sure?"}])
     assert images(fake.requests[-1]) == []
     assert "[image: image/png, not available]" in str(results(fake.requests[-1])[0])
+
+
+async def test_a_picture_beside_a_text_in_a_message_reaches_the_model_and_what_is_none_is_refused(
+    fake: FakeModels, make: Any, project: Path
+) -> None:
+    source = {"type": "base64", "media_type": "image/png", "data": ENCODED}
+    said = {
+        "role": "user",
+        "content": [{"type": "text", "text": "what?"}, {"type": "image", "source": source}],
+    }
+    fake.script({"text": "a cat"}, {"text": "sure"})
+    agent = make(project)
+    result = await agent.run([said])
+    sent = [part["source"] for part in fake.requests[0]["messages"][-1]["content"] if part["type"] == "image"]
+    assert sent == [source]
+    assert ENCODED not in str(result.messages) and result.changes.record() == {"written": [], "deleted": []}
+    await agent.run([*result.messages, {"role": "user", "content": "sure?"}])
+    assert ENCODED in str(fake.requests[1])
+    for strange in (base64.b64encode(b"text").decode(), "%"):
+        part = {"type": "image", "source": {**source, "data": strange}}
+        with pytest.raises(InvalidArgument, match=r"messages\[0\]"):
+            await agent.run([{"role": "user", "content": [part]}])
+    assert fake.request_count == 2

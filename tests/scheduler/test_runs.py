@@ -1,10 +1,13 @@
 """Runs of tasks over a real service: begun once, never beside themselves, made up for, tried again (AS-32 … AS-38)."""
 
 import asyncio
+import json
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from support.fake_models import FakeModels
 from support.schedules import RULES, Scheduled, Wrist, scheduled, seconds
@@ -342,3 +345,23 @@ async def test_a_server_that_does_not_drive_all_sessions_begins_nothing(
         home.clock.forward(hours=1)
         await asyncio.sleep(0)
         assert await home.runs(task_id) == []
+
+
+async def test_imported_tasks_first_run_at_the_hour_of_the_zone_of_settings(
+    tmp_path: Path, fake: FakeModels
+) -> None:
+    made = {"prompt": "hello", "created_at": "2026-02-24T10:00:00+00:00", "channel": None, "chat_id": None}
+    tasks = [
+        {**made, "id": "a1b2c3d4", "type": "cron", "value": "0 8 * * *"},
+        {**made, "id": "b1b2c3d4", "type": "once", "value": "2030-01-05T08:00:00"},
+    ]
+    file = tmp_path / "tasks.json"
+    file.write_text(json.dumps(tasks))
+    rules = msgspec.structs.replace(RULES, timezone="Asia/Tokyo")
+    async with scheduled(tmp_path, fake, rules=rules, data_file=file) as home:
+        await home.look()
+        hours = {
+            task: datetime.fromisoformat(str((await home.task(task)).next_run)).astimezone(UTC).hour
+            for task in ("a1b2c3d4", "b1b2c3d4")
+        }
+        assert hours == {"a1b2c3d4": 23, "b1b2c3d4": 23}

@@ -17,8 +17,8 @@ from bowerbird.agent.config import options_from_config, parameter_names
 from bowerbird.agent.delegates import Approver, ChildRun
 from bowerbird.agent.delegating import Delegating
 from bowerbird.agent.handle import Handle, given_as
-from bowerbird.agent.inputs import chat_messages, is_chat
-from bowerbird.agent.library_run import Begin, begin, data_begin, run_events, turn_run
+from bowerbird.agent.inputs import is_chat
+from bowerbird.agent.library_run import Begin, begin, begin_chat, data_begin, run_events, turn_run
 from bowerbird.agent.options import DEFAULT_ITERATIONS, AgentOptions, LandingPolicy
 from bowerbird.agent.policy import Mode
 from bowerbird.agent.result import AgentEvent, OutputT, RunDone, RunResult, StepResult
@@ -254,11 +254,7 @@ class Agent(AgentValue, Delegating, Generic[OutputT]):
         """
         if not is_chat(messages):
             raise InvalidArgument("step mode takes chat only: a string or messages, not data")
-        said = chat_messages(messages)
-        ends_with_user = said[-1].role == "user" and not said[-1].tool_results
-        start = (
-            Begin(said[:-1], said[-1:], one_step=True) if ends_with_user else Begin(said, (), one_step=True)
-        )
+        start = begin_chat(messages, one_step=True)
         result = await self._result(self._events(start, messages, branch, deadline_s, approver))
         last = message_from_data(result.messages[-1]) if result.messages else None
         waits = result.stop_reason in ("awaiting_tools", "awaiting_approval", "awaiting_user")

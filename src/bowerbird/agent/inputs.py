@@ -4,6 +4,8 @@ Here: telling the two apart, previews, the inputs file's name and text, the mess
 here: the run itself, structured output.
 """
 
+import base64
+import hashlib
 import json
 import math
 import string
@@ -15,6 +17,7 @@ import msgspec
 from bowerbird.agent.branch_files import is_taken
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.messages import Message, UnknownBlock, message_from_data, user_text
+from bowerbird.core.pictures import PICTURE_BYTES, picture_type
 from bowerbird.core.threads import to_thread
 
 if TYPE_CHECKING:
@@ -56,8 +59,11 @@ def check_given(inputs: object) -> None:
         raise InvalidArgument(f"inputs is {inputs!r}: nothing to answer; give a text, messages or data")
 
 
-def chat_messages(inputs: Any) -> tuple[Message, ...]:
+def chat_messages(inputs: Any, pictures: list[bytes] | None = None) -> tuple[Message, ...]:
     """Return the messages of chat `inputs`.
+
+    Args:
+        pictures: the bytes of those in it are added, for the run to keep; None = none are taken.
 
     Raises:
         InvalidArgument: there is none, or one has a wrong role or block; its index is named.
@@ -74,17 +80,41 @@ def chat_messages(inputs: Any) -> tuple[Message, ...]:
             messages.append(item)
             continue
         try:
-            message = message_from_data(item)
+            message = message_from_data(item if pictures is None else _with_blobs(item, pictures))
         except (ValueError, TypeError, AttributeError) as error:
             raise InvalidArgument(f"messages[{at}] is not a message: {error}") from error
         strange = next((block.raw for block in message.content if isinstance(block, UnknownBlock)), None)
         if strange is not None:  # left out without a word, the model would answer as if it had seen it
             raise InvalidArgument(
                 f"messages[{at}] has a part of the type {strange.get('type')!r}, which is not taken: "
-                "use text, or put a picture into the workspace and name its path, so that read_file shows it"
+                "use text, an image with a base64 source, or name the path of a picture in the workspace, "
+                "so that read_file shows it"
             )
         messages.append(message)
     return tuple(messages)
+
+
+def _with_blobs(item: Mapping[str, Any], pictures: list[bytes]) -> dict[str, Any]:
+    """Return a plain message with each picture by the name of its bytes; raises ValueError for none."""
+    content = item.get("content")
+    if isinstance(content, str) or not content:
+        return dict(item)
+    parts: list[Any] = []
+    for part in cast("Sequence[dict[str, Any]]", content):
+        source: Any = part.get("source") if part.get("type") == "image" else None
+        if source is None or "blob" in source:
+            parts.append(part)
+        else:
+            if source.get("type") != "base64":
+                raise ValueError(f"a picture's source is {source.get('type')!r}; use base64")
+            picture = base64.b64decode(source.get("data", ""), validate=True)
+            kind = picture_type(picture[:12])
+            if kind is None or len(picture) > PICTURE_BYTES:
+                raise ValueError("a picture is PNG, JPEG, GIF or WebP, of 5 MiB at most")
+            pictures.append(picture)
+            blob = f"sha256:{hashlib.sha256(picture).hexdigest()}"
+            parts.append({"type": "image", "media_type": kind, "source": {"blob": blob}})
+    return {**item, "content": parts}
 
 
 async def data_message(data: Any, branch: "Branch", parts: PromptParts) -> Message:

@@ -48,11 +48,12 @@ if TYPE_CHECKING:
 
 
 class Begin(msgspec.Struct, frozen=True):
-    """How a run starts: what was said before, what is new, whether it is a single step."""
+    """How a run starts: what was said before, what is new, whether it is a single step, pictures to keep."""
 
     history: tuple[Message, ...]
     new: tuple[Message, ...]
     one_step: bool = False
+    pictures: tuple[bytes, ...] = ()
 
 
 def agent_tools(
@@ -105,10 +106,16 @@ def begin(options: AgentOptions, inputs: Any) -> Begin | None:
         if not options.autonomous:
             raise InvalidArgument("step mode takes chat only: a string or messages, not data")
         return None
-    messages = chat_messages(inputs)
-    if messages[-1].role == "user" and not messages[-1].tool_results:
-        return Begin(messages[:-1], messages[-1:], not options.autonomous)
-    return Begin(messages, (), not options.autonomous)
+    return begin_chat(inputs, one_step=not options.autonomous)
+
+
+def begin_chat(inputs: Any, *, one_step: bool) -> Begin:
+    """Return how chat begins a run: its last message is new where a user said it."""
+    pictures: list[bytes] = []
+    messages = chat_messages(inputs, pictures)
+    is_new = messages[-1].role == "user" and not messages[-1].tool_results
+    at = len(messages) - is_new
+    return Begin(messages[:at], messages[at:], one_step, tuple(pictures))
 
 
 async def turn_run(
@@ -135,6 +142,8 @@ async def turn_run(
         tools = tools.without(*child.without)
     limits = options.effective_limits
     store = BranchStore(branch)
+    for picture in start.pictures:
+        await store.store_blob(picture, "")
     guidance = delegation_block(delegate.guidance, options.mode) if delegate is not None else ""
     run = TurnRun(
         model=model,

@@ -108,8 +108,8 @@ def plan(connection: Connection, task_id: str, now: datetime, rules: ScheduleRul
         or open_run(connection, task_id)
     ):
         return
-    zone = task.tz or rules.timezone
-    update_task(connection, task.id, tz=zone)
+    task = msgspec.structs.replace(task, tz=task.tz or rules.timezone)
+    update_task(connection, task.id, tz=task.tz)
     try:
         check(task, rules)
         made = planned(task, now)

@@ -4,6 +4,7 @@ Here: what concerns a session's row and branch while nothing runs. Not here: inp
 (`service.py`), the order inside a fork or delete (`forks.py`).
 """
 
+import builtins
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -104,7 +105,24 @@ class Catalogue:
 
     async def get(self, thread_id: str) -> SessionInfo:
         """Return a session by id, or by a prefix of at least 4 characters; raises UnknownSession."""
-        return await self.store.read(lambda c: session_info(c, session_by_prefix(c, thread_id)))
+        info = await self.store.read(lambda c: session_info(c, session_by_prefix(c, thread_id)))
+        return (await self._counted([info]))[0]
+
+    async def _counted(self, infos: "Sequence[SessionInfo]") -> "builtins.list[SessionInfo]":
+        """Return sessions with the files of those whose turn is open and not driven: none was counted."""
+        return [
+            msgspec.structs.replace(info, changed_files=await self._count(info.thread_id))
+            if info.status in ("queued", "waiting") and info.branch_id is not None
+            else info
+            for info in infos
+        ]
+
+    async def _count(self, thread_id: str) -> int:
+        row = await self.store.read(lambda c: get_session(c, thread_id))
+        if row.branch_id is None:
+            return 0
+        branch = await self._context.branches.of(row)
+        return await in_thread(branch.count)
 
     async def list(
         self,
@@ -136,7 +154,7 @@ class Catalogue:
             )
             return session_infos(connection, rows)
 
-        return await self.store.read(select)
+        return await self._counted(await self.store.read(select))
 
     async def rename(self, thread_id: str, title: str) -> None:
         """Give a session a title of its own."""
@@ -183,10 +201,7 @@ class Catalogue:
     async def note_changes(self, thread_id: str) -> int:
         """Count the changed files of a session's branch again and tell its viewers; returns the count."""
         row = await self.store.read(lambda c: get_session(c, thread_id))
-        count = 0
-        if row.branch_id is not None:
-            branch = await self._context.branches.of(row)
-            count = await in_thread(branch.count)
+        count = await self._count(thread_id)
         await self.store.write(
             lambda c: update_session(c, thread_id, changed_files=count, updated_at=row.updated_at),
             flush=False,

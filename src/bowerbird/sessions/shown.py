@@ -93,6 +93,8 @@ async def conversation(
     messages = await sessions.messages(row.thread_id, after=after, limit=limit) if limit else []
     tokens = await sessions.tokens(row.thread_id)
     queued = await sessions.queued(row.thread_id)
+    is_open = row.status not in ("done", "failed")
+    counted = await sessions.get(row.thread_id) if is_open else row
     return {
         "id": row.thread_id,
         "title": row.title,
@@ -116,7 +118,7 @@ async def conversation(
         "status": row.status,
         "auto_approve": row.auto_approve,
         "message_count": row.messages,
-        "changed_files": row.changed_files,
+        "changed_files": counted.changed_files,
         "workspace": workspace_name(row.workspace),
         "cursor": row.last_seq,
         "queued": [queued_row(found) for found in queued],

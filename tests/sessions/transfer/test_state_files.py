@@ -5,17 +5,19 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from support.fake_models import FakeModels
 from support.langgraph import KEYWORDS, POSITIONAL, Saver, ext, message, plain_message
 from support.sessions import place, writes
 
+from bowerbird.channels.claude.states import ClaudeStates
 from bowerbird.core.errors import Exists, InvalidArgument
 from bowerbird.sessions.transfer.exporting import export_state
 from bowerbird.sessions.transfer.importing import import_state
 from bowerbird.sessions.transfer.langgraph_checkpoints import decode, fields_of
 from bowerbird.store.rows.sessions import counter_of
-from bowerbird.store.sql.tables import bridge_states, quarantine
+from bowerbird.store.sql.tables import quarantine
 
 TASK = {
     "id": "a1b2c3d4", "prompt": "Say hello", "type": "cron", "value": "0 8 * * *", "channel": "telegram",
@@ -134,12 +136,18 @@ async def test_each_file_of_the_chapter_is_read_and_bad_entries_are_set_aside(
             "cc_user_states.json": (1, 0, 1),
         }  # fmt: skip
         assert await home.store.read(lambda c: counter_of(c, "telegram_1")) == 3
-        states = await home.store.read(lambda c: c.execute(bridge_states.select()).all())
-        assert [row.user_id for row in states] == ["1"]
+        mode = ClaudeStates(home.store, "telegram")
+        await mode.start()
+        entered = mode.of("1")
+        assert entered is not None and (entered.active_project_path, entered.active_model) == ("/x", "sonnet")
+        assert mode.of("2") is None
+        await mode.change("1", lambda state: msgspec.structs.replace(state, active_effort="low"))
         aside = await home.store.read(lambda c: c.execute(quarantine.select()).all())
         assert len(aside) == 7
         out = tmp_path / "out"
         await export_state(home.store, out)
+        states = json.loads((out / "cc_user_states.json").read_text())
+        assert list(states) == ["1"] and states["1"].items() >= {**STATE, "active_effort": "low"}.items()
         tasks = json.loads((out / "scheduled_tasks.json").read_text())
         assert {name: tasks[0][name] for name in TASK} | {"created_at": TASK["created_at"]} == TASK
         assert (tasks[1]["value"], tasks[1]["created_at"][-6:]) == ("3600", "+00:00")

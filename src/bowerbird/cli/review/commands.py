@@ -103,10 +103,29 @@ class TerminalScreen:
             return None
 
 
-async def pick_with_paths(client: Client, given: str | None, paths: Sequence[str]) -> tuple[str, list[str]]:
+async def left_here(shell: Shell, client: Client, given: str | None, open_too: Sequence[str] = ()) -> str:
+    """Return the session that is meant: given, else the newest with unlanded changes, else the newest.
+
+    Args:
+        open_too: states in which one counts that has no changes.
+    """
+    rows = [] if given else await client.sessions(every=False)
+    with_changes = [str(row["id"]) for row in rows if row["changed_files"]]
+    meant = [str(row["id"]) for row in rows if row["changed_files"] or row["status"] in open_too]
+    found = await client.find(given or next(iter(meant), None))
+    if others := [one for one in with_changes if one != found]:
+        many = "has" if len(others) == 1 else "have"
+        named = ", ".join(others[:3]) + (", …" if len(others) > 3 else "")
+        shell.terminal.note(f"session {found}; {named} {many} unlanded changes, too")
+    return found
+
+
+async def pick_with_paths(
+    shell: Shell, client: Client, given: str | None, paths: Sequence[str]
+) -> tuple[str, list[str]]:
     """Return the session and the paths of `diff [ID] [PATHS…]`, where the first word may be either.
 
-    A word that names a session is one; otherwise it is a path of the newest session here.
+    A word that names a session is one; otherwise it is a path of the newest session here with changes.
     """
     words = list(paths)
     if given is not None and not client.is_path(given):
@@ -115,7 +134,9 @@ async def pick_with_paths(client: Client, given: str | None, paths: Sequence[str
         except UnknownSession as error:
             if "fits" in str(error) or given.startswith(AGENT_SESSION):
                 raise
-    return await client.find(None), client.paths([*([given] if given is not None else []), *words])
+    return await left_here(shell, client, None), client.paths(
+        [*([given] if given is not None else []), *words]
+    )
 
 
 async def check_word(client: Client, thread_id: str, given: str) -> None:
@@ -134,7 +155,7 @@ def diff(
     """Show a branch's changes: coloured and paged at a terminal, a patch for `git apply` in a pipe."""
 
     async def work(client: Client) -> int:
-        thread_id, chosen = await pick_with_paths(client, session, paths)
+        thread_id, chosen = await pick_with_paths(shell, client, session, paths)
         if session is not None and len(chosen) > len(paths) and not client.is_path(session):
             await check_word(client, thread_id, session)
         return await write_diff(shell, client, thread_id, chosen, stat=stat, json=json)
@@ -173,7 +194,7 @@ def land(
     screen = TerminalScreen(shell)
 
     async def work(client: Client) -> int:
-        thread_id, chosen = await pick_with_paths(client, session, paths)
+        thread_id, chosen = await pick_with_paths(shell, client, session, paths)
         named = ("*",) if "*" in accept else tuple(client.paths(accept))
         history = cast("Commits | None", commits and commits.replace("-", "_"))
         wanted = ToLand(
@@ -277,7 +298,7 @@ def discard(
     screen = TerminalScreen(shell)
 
     async def work(client: Client) -> int:
-        thread_id = await client.find(session)
+        thread_id = await left_here(shell, client, session)
         gone = await discard_asked(screen, client, thread_id, yes=yes)
         if json:
             return shell.json(gone or {"status": "discarded", "paths": [], "branch": None})

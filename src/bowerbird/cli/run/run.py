@@ -142,7 +142,7 @@ def resume(
         output=output, quiet=quiet, timeout=timeout, yes=yes, resume=session or "", workspace=workspace
     )
     shell.terminal.quiet = quiet
-    thread_id, last, model = with_client(shell, workspace, lambda client: _last_turn(client, session))
+    thread_id, last, model = with_client(shell, workspace, lambda client: _last_turn(shell, client, session))
     options = replace(options, resume=thread_id)
     ask = who_answers(options, shell.terminal)
     if last is None:
@@ -162,9 +162,11 @@ def resume(
     )
 
 
-async def _last_turn(client: Client, session: str | None) -> tuple[str, Row | None, str]:
+async def _last_turn(shell: Shell, client: Client, session: str | None) -> tuple[str, Row | None, str]:
     """Return the session, its last turn when that is unfinished, and the model it is to run on."""
-    thread_id = await client.find(session)
+    from bowerbird.cli.review.commands import left_here
+
+    thread_id = await left_here(shell, client, session, ("queued", "running", "failed", "waiting"))
     turns = await client.turns(thread_id)
     last = turns[-1] if turns else None
     is_open = last is not None and last["state"] in ("queued", "running", "failed", "waiting")

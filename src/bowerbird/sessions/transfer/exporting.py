@@ -28,9 +28,10 @@ from bowerbird.core.threads import entered, in_thread, to_thread
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.journal.journal import CORRUPT, Record
 from bowerbird.store.journal.reading import read_records
+from bowerbird.store.rows.meta import with_prefix
 from bowerbird.store.rows.schedules import stored_tasks
 from bowerbird.store.rows.sessions import SessionRow, list_sessions
-from bowerbird.store.sql.tables import bridge_states, counters
+from bowerbird.store.sql.tables import counters
 from bowerbird.store.store import Store
 from bowerbird.workspace.filled_beside import give_name, made_beside
 
@@ -38,6 +39,7 @@ MARK = "bowerbird-export.json"
 COUNTERS = "session_counters.json"
 TASKS = "scheduled_tasks.json"
 STATES = "cc_user_states.json"
+IN_CLAUDE = "claude:telegram:"  # where the mode keeps its people: it is Telegram's alone
 CONVERSATIONS = "conversations.json"
 SESSIONS = "sessions"
 JOURNAL = "journal"
@@ -153,11 +155,11 @@ def _write_all(connection: Connection, store: Store, place: Path) -> Exported:
 def _beside_sessions(connection: Connection) -> dict[str, Any]:
     """Return what belongs to no session, by the file that holds it."""
     chats = connection.execute(select(counters.c.base_key, counters.c.n).order_by(counters.c.base_key))
-    states = connection.execute(select(bridge_states).order_by(bridge_states.c.user_id))
+    states = with_prefix(connection, IN_CLAUDE)
     return {
         COUNTERS: {row.base_key: row.n for row in chats if row.n},
         TASKS: stored_tasks(connection),
-        STATES: {row.user_id: json.loads(row.body) for row in states},
+        STATES: {user: json.loads(states[user]) for user in sorted(states) if not user.startswith("/")},
     }
 
 

@@ -14,8 +14,10 @@ import msgspec
 from sqlalchemy import Connection, select
 
 from bowerbird.core.errors import InvalidArgument, StoreError
+from bowerbird.core.json_text import json_text
 from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import now_iso
+from bowerbird.sessions.transfer.exporting import IN_CLAUDE
 from bowerbird.sessions.transfer.import_files import (
     Bad,
     Dialogue,
@@ -30,9 +32,10 @@ from bowerbird.sessions.transfer.import_files import (
 from bowerbird.sessions.transfer.import_rows import insert_dialogue
 from bowerbird.store.journal.blobs import Blobs
 from bowerbird.store.journal.quarantine import put_aside
+from bowerbird.store.rows.meta import get_meta, set_meta
 from bowerbird.store.rows.schedules import has_task, store_task
 from bowerbird.store.rows.sessions import counter_of, find_session, raise_counter
-from bowerbird.store.sql.tables import bridge_states, quarantine
+from bowerbird.store.sql.tables import quarantine
 from bowerbird.store.store import Store
 
 CHECKPOINTS = "checkpoints.db"
@@ -192,12 +195,11 @@ def _tasks(connection: Connection, entries: Iterable[Entry], report: ImportRepor
 def _states(connection: Connection, entries: Iterable[Entry], report: ImportReport) -> None:
     for entry in entries:
         counted = report.of(entry.file)
-        here = select(bridge_states.c.user_id).where(bridge_states.c.user_id == entry.key)
-        if connection.execute(here).first() is not None:
+        if get_meta(connection, IN_CLAUDE + entry.key) is not None:
             counted.present += 1
         else:
-            body = msgspec.json.encode(entry.value).decode()
-            connection.execute(bridge_states.insert().values(user_id=entry.key, body=body))
+            begun = {"is_begun": entry.value.get("active_session_id") is not None}
+            set_meta(connection, IN_CLAUDE + entry.key, json_text({**begun, **entry.value}))
             counted.imported += 1
 
 

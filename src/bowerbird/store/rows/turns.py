@@ -15,7 +15,7 @@ from bowerbird.core.timestamps import now_iso
 from bowerbird.store.rows.turn_value import Turn
 from bowerbird.store.sql.clock import DbNow
 from bowerbird.store.sql.statements import insert_row, rows_where, update_rows
-from bowerbird.store.sql.tables import inbox, leases, sessions, snapshots, turns
+from bowerbird.store.sql.tables import inbox, leases, sessions, snapshots, turns, usage
 
 ENDED = ("done", "failed", "cancelled", "interrupted")
 OPEN = ("queued", "running", "waiting")
@@ -203,7 +203,9 @@ class TurnSums(msgspec.Struct, frozen=True):
 def turn_sums(connection: Connection, thread_ids: Sequence[str]) -> dict[str, TurnSums]:
     """Return the sums of many sessions; those without a turn are left out."""
     found: dict[str, TurnSums] = {}
-    unpriced = case((and_(turns.c.usage.is_not(None), turns.c.cost.is_(None)), 1), else_=0)
+    ended = turns.c.ended_at.is_not(None)  # what the others cost so far is in their calls alone
+    unpriced = case((and_(ended, turns.c.usage.is_not(None), turns.c.cost.is_(None)), 1), else_=0)
+    spent = case((ended, turns.c.cost))
     queued = case((turns.c.state == "queued", 1), else_=0)
     waiting = case((turns.c.state == "waiting", turns.c.waiting_for))
     for at in range(0, len(thread_ids), 500):
@@ -213,14 +215,22 @@ def turn_sums(connection: Connection, thread_ids: Sequence[str]) -> dict[str, Tu
                 func.max(turns.c.n),
                 func.sum(queued),
                 func.max(waiting),
-                func.coalesce(func.sum(turns.c.cost), 0.0),
+                func.coalesce(func.sum(spent), 0.0),
                 func.sum(unpriced),
             )
             .where(turns.c.thread_id.in_(thread_ids[at : at + 500]))
             .group_by(turns.c.thread_id)
+        ).all()
+        calls = connection.execute(
+            select(turns.c.thread_id, func.sum(usage.c.cost), func.count() - func.count(usage.c.cost))
+            .join(usage, usage.c.turn_id == turns.c.turn_id)
+            .where(turns.c.thread_id.in_(thread_ids[at : at + 500]), turns.c.ended_at.is_(None))
+            .group_by(turns.c.thread_id)
         )
+        open_calls = {thread: (float(cost or 0.0), bool(unpriced)) for thread, cost, unpriced in calls}
         for thread, last, waits, asked, cost, unknown in rows:
-            total = None if unknown else float(cost)
+            more, lacking = open_calls.get(thread, (0.0, False))
+            total = None if unknown or lacking else float(cost) + more
             found[thread] = TurnSums(int(last), int(waits), asked, total)
     return found
 
