@@ -95,7 +95,7 @@ async def test_no_word_of_a_request_makes_a_change_that_the_model_did_not_sort_a
     settings: Path, task: str
 ):
     text, files, _ = await turn(
-        settings, task, sorted_as("question"), '{"seen": "it", "tool": "read_file", "path": "app.py"}',
+        settings, task, sorted_as("question"), '{"tool": "read_file", "path": "app.py"}',
         '{"seen": "it", "tool": "final_answer", "answer": "I did it."}',
     )  # fmt: skip
     assert files["app.py"] == (settings / "app.py").read_text()
@@ -192,7 +192,7 @@ async def test_whether_the_tests_pass_is_said_from_the_exit_code_of_a_run(stock:
 async def test_tests_that_no_command_ran_are_not_said_to_pass(stock: Path):
     text, _, _ = await turn(
         stock, "Run the tests and tell me whether they pass.", sorted_as("question"),
-        '{"seen": "it", "tool": "read_file", "path": "test_stock.py"}',
+        '{"tool": "read_file", "path": "test_stock.py"}',
         '{"seen": "it", "tool": "final_answer", "answer": "The tests passed."}',
     )  # fmt: skip
     assert text.endswith("(No file was changed and no command was run for this answer.)")
@@ -307,7 +307,7 @@ async def test_a_look_up_that_finds_its_words_everywhere_leaves_the_window_to_th
         (settings / f"part{n}.py").write_text("".join(f"port_{m} = {m}  # the port\n" for m in range(40)))
     text, _, _ = await turn(
         settings, "Which port is used for the call?", sorted_as("question"),
-        '{"seen": "it", "tool": "read_file", "path": "app.py"}',
+        '{"tool": "read_file", "path": "app.py"}',
         '{"seen": "it", "tool": "final_answer", "answer": "8000"}',
     )  # fmt: skip
     assert text.startswith("8000")

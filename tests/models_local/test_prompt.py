@@ -202,7 +202,8 @@ ROWS = "number,title,minutes,guest\n01,Oolong,42,Hanne\n02,Night train,58,Yusuf\
 
 def named(task: str, text: str = ROWS, path: str = "data/rows.csv", *before: Any) -> str:
     read = called("read_file", {"path": path}, text)
-    return "\n".join(turn.text for turn in chat(asked(*before, *read, task=task), NAMES, []))
+    turns = chat(asked(*before, *read, task=task), NAMES, [])
+    return "\n".join(turn.text for turn in turns[len(beginning(NAMES)) :])
 
 
 def test_the_columns_that_hold_words_of_the_task_are_named():
@@ -223,4 +224,4 @@ def test_rows_that_a_search_found_count_as_well():
     assert 'Column guest holds "Ravi".' in named("What did ravi say?", ROWS, "data/rows.csv", *found)
     read = called("read_file", {"path": "data/rows.csv"}, ROWS)
     later = chat(asked(*read, *found, task="What did ravi say?"), NAMES, [])
-    assert "Column" not in str(later)  # what was said is said alike in each step (MO-40)
+    assert "Column" not in str(later[len(beginning(NAMES)) :])  # what was said is said alike in each step (MO-40)

@@ -11,7 +11,7 @@ The rules of a step, each measured to help a model of this size; none looks at t
 3. Paths are chosen from those that exist; a file already in sight is not read again.
 4. A call that was just made is not made again, a search not repeated within a turn.
 5. Code is no field of a step: `run_python_code` and `write_file` only say what follows.
-6. Once there are results, a step begins by saying what they show.
+6. Once there is a result that is more than a search, a step begins by saying what it shows.
 7. An answer does not follow the beginning of a file of data while code could look at all of it.
 8. A question or computation changes no file and runs no command.
 """
@@ -22,7 +22,7 @@ from typing import Any
 from bowerbird.core.requests import ToolSpec
 from bowerbird.models.local.calls import is_data, words_of_search
 from bowerbird.models.local.grammar import Free, Input, OneOf, Option, StepGrammar
-from bowerbird.models.local.situation import MAX_PATHS, Situation
+from bowerbird.models.local.situation import MAX_PATHS, Situation, only_searched
 
 FINAL = "final_answer"
 OFFERED = ("read_file", "list_files", "search_files", "write_file", "edit_file", "run_python_code", "bash")
@@ -79,7 +79,7 @@ def next_steps(
     """
     answer = Option(FINAL, (("answer", Free(ANSWER_CHARS)),))
     is_free = choice == "auto"
-    noted = bool(situation.calls)
+    noted = not all(map(only_searched, situation.calls))
     if is_free and len(situation.calls) >= (MAX_CALLS_SUMMED if situation.summed else MAX_CALLS):
         return StepGrammar((answer,), noted)
     options = [option for tool in tools for option in _options(tool, situation)]

@@ -187,6 +187,11 @@ def as_step(tool: str, **fields: object) -> str:
     return json.dumps({"tool": tool, **fields}, ensure_ascii=False)
 
 
+def noted_step(seen: str, tool: str, **fields: object) -> str:
+    """Return the text of a step that begins with what was seen."""
+    return json.dumps({SEEN: seen, "tool": tool, **fields}, ensure_ascii=False)
+
+
 def _backticks(opening: str) -> int:
     return len(opening) - len(opening.lstrip("`"))
 

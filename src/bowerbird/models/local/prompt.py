@@ -14,9 +14,9 @@ from bowerbird.core.messages import Message, TextBlock, ToolResultBlock, ToolUse
 from bowerbird.core.requests import ModelRequest
 from bowerbird.models.local.calls import FollowUp, follow_up, step_of_call
 from bowerbird.models.local.choices import CHANGE, COMMAND, COMPUTATION, FINAL, QUESTION
-from bowerbird.models.local.grammar import as_step
+from bowerbird.models.local.grammar import as_step, noted_step
 from bowerbird.models.local.results import named_cells, tell
-from bowerbird.models.local.situation import Done, asked_in, paired, without_files
+from bowerbird.models.local.situation import Done, asked_in, only_searched, paired, without_files
 
 SYSTEM_CHARS = 500
 """What is kept of each system block, whole paragraphs if they fit: long instructions make a model of
@@ -30,6 +30,7 @@ _OWN = (
     "Skills (",
     "You can delegate with ",
 )  # what it says to any model, of tools that are not offered here
+NEXT = "Say which tool is next."
 AGAIN = 'Write in "seen" what the results show about the task, then the tool: final_answer if that is enough.'
 
 _INTRO = (
@@ -74,31 +75,28 @@ _TOOL_LINES = {
 _EXAMPLES = (
     (
         ("search_files", "read_file"),
-        "Which port does the server use?",
-        as_step("search_files", pattern="port"),
-        "config/server.py:12: LISTEN_PORT = 8021",
-        as_step(FINAL, answer="The server uses port 8021 (LISTEN_PORT in config/server.py)."),
-    ),
-    (
-        ("search_files", "read_file"),
         "When is a parcel called heavy?",
         as_step("search_files", pattern="heavy parcel"),
         'Nothing found for "heavy parcel". Read a file that may say it, or search for one shorter word.',
         as_step("read_file", path="shop/parcels.py"),
         "shop/parcels.py, 2 lines:\nHEAVY_KG = 25\ndef fee(kg): return 9 if kg > HEAVY_KG else 4",
-        as_step(FINAL, answer="A parcel over 25 kg is heavy (HEAVY_KG in shop/parcels.py)."),
+        noted_step(
+            "Heavy is over 25 kg.",
+            FINAL,
+            answer="A parcel over 25 kg is heavy (HEAVY_KG in shop/parcels.py).",
+        ),
     ),
     (
         ("run_python_code",),
         "How much rain fell in Bergen in total, by data/rain.csv?",
         as_step("read_file", path="data/rain.csv"),
         "data/rain.csv, lines 1 to 3 of 900:\nday,city,mm\n2024-05-01,Oslo,3.5\n2024-05-01,Bergen,12.0",
-        as_step("run_python_code"),
+        noted_step("Column mm is the rain, city the place.", "run_python_code"),
         "```python\nimport csv\n\ntotal = 0.0\nwith open('data/rain.csv') as file:\n"
         "    for row in csv.DictReader(file):\n        if row['city'] == 'Bergen':\n"
         "            total += float(row['mm'])\nprint(round(total, 2))\n```",
         "Output:\n1843.5",
-        as_step(FINAL, answer="In total 1843.5 mm of rain fell in Bergen."),
+        noted_step("The sum is 1843.5.", FINAL, answer="In total 1843.5 mm of rain fell in Bergen."),
     ),
 )
 
@@ -177,13 +175,17 @@ def chat(request: ModelRequest, tools: Sequence[str], files: Sequence[str]) -> t
     turns = [*beginning(tools)] if tools else []
     turns += [ChatTurn("user" if tools else "system", told)] if told else []
     results = {done.call.id: done for done in paired(request.messages)}
-    task = ""
+    task, looked = "", False
     gone = {id_ for id_, done in results.items() if done.forgotten}
     for message in _without(request.messages, gone):
-        turns += _turns_of(message, results, task, AGAIN if tools else "")
+        looked = looked or any(
+            r.tool_use_id in results and not only_searched(results[r.tool_use_id])
+            for r in message.tool_results
+        )
+        turns += _turns_of(message, results, task, (AGAIN if looked else NEXT) if tools else "")
         # The task is said again after each result, always alike: a small model forgets it otherwise.
         if message.role == "user" and not message.tool_results:
-            task = _cut(asked_in(message).strip(), TASK_CHARS)
+            task, looked = _cut(asked_in(message).strip(), TASK_CHARS), False
     if request.tail.strip() and not (request.messages and request.messages[-1].tool_results):
         # At the end of every result it would be evaluated anew in every step, and distract.
         turns.append(ChatTurn("user", request.tail.strip()))
