@@ -224,4 +224,6 @@ def test_rows_that_a_search_found_count_as_well():
     assert 'Column guest holds "Ravi".' in named("What did ravi say?", ROWS, "data/rows.csv", *found)
     read = called("read_file", {"path": "data/rows.csv"}, ROWS)
     later = chat(asked(*read, *found, task="What did ravi say?"), NAMES, [])
-    assert "Column" not in str(later[len(beginning(NAMES)) :])  # what was said is said alike in each step (MO-40)
+    assert "Column" not in str(
+        later[len(beginning(NAMES)) :]
+    )  # what was said is said alike in each step (MO-40)
