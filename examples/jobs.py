@@ -61,10 +61,10 @@ def ordered_pieces(project: Path) -> int:
         return sum(int(row["quantity"]) for row in csv.DictReader(file) if row["product"] == PRODUCT)
 
 
-def check_discount(before: Path, _after: Path, answer: str) -> str | None:
-    """The answer names the quantity that `bakery/prices.py` sets."""
-    quantity = constant(before, "BULK_QUANTITY")
-    return None if quantity in numbers(answer) else f"it is {quantity:g}, which the answer does not name"
+def check_fee(before: Path, _after: Path, answer: str) -> str | None:
+    """The answer names the fee that `bakery/prices.py` sets."""
+    fee = constant(before, "DELIVERY_FEE")
+    return None if fee in numbers(answer) else f"it is {fee:.2f}, which the answer does not name"
 
 
 def check_pieces(before: Path, _after: Path, answer: str) -> str | None:
@@ -98,11 +98,11 @@ def wrong_patch(patch: str) -> str | None:
 
 JOBS = (
     Job(
-        name="discount",
+        name="fee",
         kind="question",
-        prompt="From how many pieces on does an order get the bulk discount?",
-        check=check_discount,
-        expected=lambda project: f"from {constant(project, 'BULK_QUANTITY'):g} pieces on",
+        prompt="How high is the delivery fee?",
+        check=check_fee,
+        expected=lambda project: f"{constant(project, 'DELIVERY_FEE'):.2f}",
     ),
     Job(
         name="croissants",
