@@ -24,7 +24,7 @@ from bowerbird.api import Agent
 from bowerbird.models.local import open_local
 from bowerbird.models.settings import LocalSettings
 
-JOBS = Path(os.environ.get("EMBEDDED_JOBS") or Path(__file__).with_name("embedded.toml"))
+JOBS = Path(__file__).with_name("embedded.toml")
 CONTEXT = 16_384
 
 

@@ -61,15 +61,10 @@ def ordered_pieces(project: Path) -> int:
         return sum(int(row["quantity"]) for row in csv.DictReader(file) if row["product"] == PRODUCT)
 
 
-def check_discount(before: Path, _after: Path, answer: str) -> str | None:
-    """The answer names the quantity and the percentage that `bakery/prices.py` sets."""
-    said = numbers(answer)
-    quantity, share = constant(before, "BULK_QUANTITY"), constant(before, "BULK_DISCOUNT")
-    if quantity not in said:
-        return f"the quantity is {quantity:g}, which the answer does not name"
-    if not said & {share, round(share * 100, 4)}:
-        return f"the discount is {share:.0%}, which the answer does not name"
-    return None
+def check_fee(before: Path, _after: Path, answer: str) -> str | None:
+    """The answer names the fee that `bakery/prices.py` sets."""
+    fee = constant(before, "DELIVERY_FEE")
+    return None if fee in numbers(answer) else f"it is {fee:.2f}, which the answer does not name"
 
 
 def check_pieces(before: Path, _after: Path, answer: str) -> str | None:
@@ -103,13 +98,11 @@ def wrong_patch(patch: str) -> str | None:
 
 JOBS = (
     Job(
-        name="discount",
+        name="fee",
         kind="question",
-        prompt="From how many pieces on does an order get the bulk discount, and how large is the discount?",
-        check=check_discount,
-        expected=lambda project: (
-            f"{constant(project, 'BULK_QUANTITY'):g} pieces, {constant(project, 'BULK_DISCOUNT'):.0%}"
-        ),
+        prompt="How high is the delivery fee?",
+        check=check_fee,
+        expected=lambda project: f"{constant(project, 'DELIVERY_FEE'):.2f}",
     ),
     Job(
         name="croissants",

@@ -12,9 +12,8 @@ Example:
 
 import sys
 
-if sys.argv[:1] == ["-m"] and sys.path[:1] != [""]:
-    # `python -m bowerbird` looks for modules in the directory where it is typed first: a stranger's, perhaps.
-    del sys.path[0]
+# `python -m bowerbird` looks for modules in the directory where it is typed first: a stranger's, perhaps.
+del sys.path[: int(sys.argv[:1] == ["-m"] and not sys.flags.safe_path)]
 
 from typing import TYPE_CHECKING, Any
 

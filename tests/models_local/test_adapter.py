@@ -5,7 +5,7 @@ import time
 from contextlib import aclosing
 
 import pytest
-from support.local_talk import SPECS, asked, called
+from support.local_talk import SPECS, asked, called, spec
 from support.patience import patience
 
 from bowerbird.core.messages import (
@@ -191,7 +191,7 @@ def test_another_tool_is_no_answer():
 
 async def test_after_a_result_a_step_begins_with_a_note_that_becomes_thinking(model: LocalModel):
     read = called("read_file", {"path": "a.py"}, "LIMIT = 60")
-    request = asked(*read, tools=SPECS, system=(FILES,), max_tokens=60)
+    request = asked(*read, tools=(spec("read_file"),), system=(FILES,), max_tokens=60)
     events = await events_of(model, request)
     end = events[-1]
     assert isinstance(end, End)

@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 from support.scripted_engine import scripted
 
 from bowerbird.api import Agent
-from bowerbird.models.local.prompt import rewriting
+from bowerbird.core.messages import user_text
+from bowerbird.core.requests import ModelRequest
+from bowerbird.models.local.choices import EXISTING, NEW
+from bowerbird.models.local.grammar import SOME_TEXT
+from bowerbird.models.local.prompt import REWRITE, beginning
 from bowerbird.models.local.rewriting import LOST, Rewrite, around, edit_of, excerpt, fault
+from bowerbird.models.protocol import complete
 
 CODE = "def last_n(items, n):\n    return items[-n - 1:]\n"
 TESTS = (
@@ -27,12 +32,12 @@ def sorted_as(kind: str) -> str:
     return json.dumps({"choice": kind})
 
 
-def file_chosen(path: str) -> str:
-    return json.dumps({"seen": "it", "tool": "file", "path": path})
+def file_chosen(path: str) -> tuple[str, ...]:
+    return sorted_as("change"), sorted_as(EXISTING), sorted_as(path)
 
 
-def new_file(path: str) -> str:
-    return json.dumps({"tool": "file", "path": path})
+def new_file(path: str) -> tuple[str, ...]:
+    return sorted_as("change"), sorted_as(NEW), json.dumps({"tool": "file", "path": path})
 
 
 def fenced(text: str) -> str:
@@ -76,7 +81,7 @@ def stock(tmp_path: Path) -> Path:
 
 async def test_the_model_sorts_chooses_and_writes_and_the_answer_is_made_from_the_edit(settings: Path):
     text, files, tokens = await turn(
-        settings, "Set the port to 9000.", sorted_as("change"), file_chosen("app.py"),
+        settings, "Set the port to 9000.", *file_chosen("app.py"),
         fenced("PORT = 9000\nDEBUG = False"),
     )  # fmt: skip
     assert text == "In app.py I changed `PORT = 8000` to `PORT = 9000`."
@@ -90,7 +95,7 @@ async def test_no_word_of_a_request_makes_a_change_that_the_model_did_not_sort_a
     settings: Path, task: str
 ):
     text, files, _ = await turn(
-        settings, task, sorted_as("question"), '{"seen": "it", "tool": "read_file", "path": "app.py"}',
+        settings, task, sorted_as("question"), '{"tool": "read_file", "path": "app.py"}',
         '{"seen": "it", "tool": "final_answer", "answer": "I did it."}',
     )  # fmt: skip
     assert files["app.py"] == (settings / "app.py").read_text()
@@ -101,7 +106,7 @@ async def test_after_three_rewritings_that_cannot_be_right_nothing_is_changed_an
     settings: Path,
 ):
     text, files, _ = await turn(
-        settings, "Set the port to 9000.", sorted_as("change"), file_chosen("app.py"),
+        settings, "Set the port to 9000.", *file_chosen("app.py"),
         fenced("PORT = 8000\nDEBUG = False"), fenced("PORT = = 9\nDEBUG = False"), "no block at all",
     )  # fmt: skip
     assert text == "I changed nothing. My rewriting of app.py cannot be right: it did not end."
@@ -114,7 +119,7 @@ async def test_lines_go_only_where_the_model_says_that_something_is_removed(
 ):
     rest = [] if stands else [fenced("PORT = 8000"), sorted_as("no")] * 2
     text, files, _ = await turn(
-        settings, "Remove DEBUG.", sorted_as("change"), file_chosen("app.py"), fenced("PORT = 8000"),
+        settings, "Remove DEBUG.", *file_chosen("app.py"), fenced("PORT = 8000"),
         sorted_as(answer), *rest,
     )  # fmt: skip
     assert (files["app.py"] == "PORT = 8000\n") is stands
@@ -123,19 +128,17 @@ async def test_lines_go_only_where_the_model_says_that_something_is_removed(
 
 async def test_a_file_is_created_only_beside_those_that_exist(settings: Path):
     text, files, _ = await turn(
-        settings, "Create VERSION with 0.4.0.", sorted_as("creation"), new_file("VERSION"),
+        settings, "Create VERSION with 0.4.0.", *new_file("VERSION"),
         fenced("0.4.0"),
     )  # fmt: skip
     assert text == "I wrote VERSION, 1 line." and files["VERSION"] == "0.4.0\n"
-    text, files, _ = await turn(settings, "Create app.py.", sorted_as("creation"), new_file("app.py"))
+    text, files, _ = await turn(settings, "Create app.py.", *new_file("app.py"))
     assert text.startswith("I changed nothing") and files["app.py"] == (settings / "app.py").read_text()
 
 
 async def test_a_change_of_code_is_told_with_what_the_tests_say_of_it(stock: Path):
     task = "The test of last_n fails, fix it."
-    text, files, _ = await turn(
-        stock, task, sorted_as("change"), file_chosen("stock.py"), sorted_as("yes"), function(RIGHT)
-    )
+    text, files, _ = await turn(stock, task, *file_chosen("stock.py"), sorted_as("yes"), function(RIGHT))
     assert text.startswith("In stock.py I changed `return items[-n - 1:]` to `return items[-n:]`.")
     assert "The project's tests pass: " in text and RIGHT in files["stock.py"]
 
@@ -143,7 +146,7 @@ async def test_a_change_of_code_is_told_with_what_the_tests_say_of_it(stock: Pat
 async def test_a_change_that_the_tests_refuse_is_taken_back_and_tried_once_more(stock: Path):
     (stock / "stock.py").write_text(f"def last_n(items, n):\n{RIGHT}\n")
     text, files, _ = await turn(
-        stock, "Write last_n shorter.", sorted_as("change"), file_chosen("stock.py"), function(WRONG),
+        stock, "Write last_n shorter.", *file_chosen("stock.py"), function(WRONG),
         function("    return items[-n:] if n else []"),
     )  # fmt: skip
     assert "The project's tests pass: " in text and "if n else []" in files["stock.py"]
@@ -153,7 +156,7 @@ async def test_a_change_that_the_tests_refuse_is_taken_back_and_tried_once_more(
 async def test_nothing_of_two_failed_tries_stays_on_the_branch(stock: Path, second: str):
     (stock / "stock.py").write_text(f"def last_n(items, n):\n{RIGHT}\n")
     text, files, _ = await turn(
-        stock, "Write last_n shorter.", sorted_as("change"), file_chosen("stock.py"), function(WRONG),
+        stock, "Write last_n shorter.", *file_chosen("stock.py"), function(WRONG),
         function(second),
     )  # fmt: skip
     assert text.startswith("I changed nothing: after each of 2 tries the project's tests failed:")
@@ -168,8 +171,7 @@ async def test_where_tests_failed_before_the_model_says_whether_they_had_to_pass
     text, files, _ = await turn(
         stock,
         "Change it.",
-        sorted_as("change"),
-        file_chosen("stock.py"),
+        *file_chosen("stock.py"),
         *once,
         *([] if stands else once[1:]),
     )
@@ -190,7 +192,7 @@ async def test_whether_the_tests_pass_is_said_from_the_exit_code_of_a_run(stock:
 async def test_tests_that_no_command_ran_are_not_said_to_pass(stock: Path):
     text, _, _ = await turn(
         stock, "Run the tests and tell me whether they pass.", sorted_as("question"),
-        '{"seen": "it", "tool": "read_file", "path": "test_stock.py"}',
+        '{"tool": "read_file", "path": "test_stock.py"}',
         '{"seen": "it", "tool": "final_answer", "answer": "The tests passed."}',
     )  # fmt: skip
     assert text.endswith("(No file was changed and no command was run for this answer.)")
@@ -275,10 +277,43 @@ def test_the_part_around_a_line_is_its_function():
 
 
 def test_examples_of_the_rewriting_are_themselves_changes_that_may_stand():
-    turns = rewriting("?")
-    assert turns[-1].text == "?" and [turn.role for turn in turns[:3]] == ["system", "user", "assistant"]
-    for asked_, answer in zip(turns[1:-1:2], turns[2:-1:2], strict=True):
-        task, _, shown = asked_.text.partition("\n")
+    turns = beginning(["read_file"])[1:]
+    assert len(turns) == 6
+    for asked_, answer in zip(turns[::2], turns[1::2], strict=True):
+        task, _, shown = asked_.text.removesuffix(f"\n{REWRITE}").partition("\n")
         path, body = shown.removeprefix("File ").split(":\n", 1)
         old, new = (text.strip("`").strip("\n").split("\n") for text in (body, answer.text))
         assert fault(Rewrite(task, path, (), tuple(old), ()), new) in (None, LOST)
+
+
+# ---------------------------------------------------------------- what is evaluated
+
+
+async def test_all_that_the_model_is_asked_in_a_turn_begins_alike(stock: Path):
+    """What begins alike is evaluated once, and kept for the next process."""
+    model, engine = scripted(*file_chosen("stock.py"), sorted_as("yes"), function(RIGHT))
+    with Agent(workdir=stock, data_dir=":memory:", language_model=model) as agent:
+        await agent.run("The test of last_n fails, fix it.")
+    (kept,) = {json.dumps(asked.beginnings[0]) for asked in engine.asked}
+    assert len(engine.asked) == 5
+    assert all(list(asked.messages)[: len(json.loads(kept))] == json.loads(kept) for asked in engine.asked)
+
+
+async def test_a_look_up_that_finds_its_words_everywhere_leaves_the_window_to_the_task(settings: Path):
+    """Its result was so long that the turn was summed up at once, again and again, and ended with no answer."""
+    rows = "".join(f"{n},the port of call number {n},Lisbon\n" for n in range(3_000))
+    (settings / "calls.csv").write_text(rows)
+    for n in range(40):
+        (settings / f"part{n}.py").write_text("".join(f"port_{m} = {m}  # the port\n" for m in range(40)))
+    text, _, _ = await turn(
+        settings, "Which port is used for the call?", sorted_as("question"),
+        '{"tool": "read_file", "path": "app.py"}',
+        '{"seen": "it", "tool": "final_answer", "answer": "8000"}',
+    )  # fmt: skip
+    assert text.startswith("8000")
+
+
+async def test_an_answer_without_tools_is_never_empty():
+    model, engine = scripted("Hello.")
+    await complete(model, ModelRequest((user_text("Hi"),)))
+    assert engine.asked[0].grammar == SOME_TEXT

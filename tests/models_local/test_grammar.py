@@ -13,7 +13,6 @@ from bowerbird.models.local.grammar import (
     Option,
     StepGrammar,
     as_step,
-    fence_grammar,
     read_fence,
     schema_grammar,
 )
@@ -88,12 +87,6 @@ def test_a_fenced_block_gives_back_its_body(body: str, opening: str):
 @pytest.mark.parametrize("text", ["```python\nprint(1)", "print(1)\n```", "```python\n```", ""])
 def test_a_block_that_was_not_closed_is_none(text: str):
     assert read_fence(text, "```python") is None
-
-
-def test_a_fence_grammar_lets_no_line_stand_as_it_was():
-    grammar = fence_grammar("```", "    ", "LIMIT = 1")
-    assert '"```\\n    " (OTHER | FIRST ("\\n" LINE)+) "\\n```"' in grammar
-    assert 'UNWANTED: "LIMIT = 1"' in grammar
 
 
 def test_a_noted_step_begins_with_what_was_seen():

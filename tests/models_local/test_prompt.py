@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.local_talk import SPECS, asked, called, spec
 
-from bowerbird.agent.prompt import system_blocks
+from bowerbird.agent.prompt import get_default_instructions, identity_block, system_blocks
 from bowerbird.core.messages import ToolUseBlock, assistant_text, user_text
 from bowerbird.core.requests import ModelRequest
 from bowerbird.models.local.calls import (
@@ -32,9 +32,9 @@ def told(name, arguments, text, **more) -> str:
 
 
 def test_the_beginning_depends_on_the_tools_only():
-    first = chat(asked(task="one", system=("Files:\na.py",)), NAMES, ["a.py"])[0].text
-    other = chat(asked(task="two", system=("Files:\nb.py",)), NAMES, ["b.py"])[0].text
-    assert first.startswith(beginning(NAMES)) and other.startswith(beginning(NAMES))
+    first = chat(asked(task="one", system=("Files:\na.py",)), NAMES, ["a.py"])
+    other = chat(asked(task="two", system=("Files:\nb.py",)), NAMES, ["b.py"])
+    assert first[:-1] == other[:-1] == beginning(NAMES) and first[-1] != other[-1]
 
 
 def test_what_it_is_told_does_not_depend_on_where_the_project_lies():
@@ -42,15 +42,21 @@ def test_what_it_is_told_does_not_depend_on_where_the_project_lies():
     here = system_blocks("I", workspace="/home/ann/shop", sandbox="Commands run in tier overlay.")
     there = system_blocks("I", workspace="/srv/other", sandbox="Commands run in tier copy.", hidden=[".env"])
     first, second = (
-        chat(asked(task="one", system=blocks), NAMES, ["a.py"])[0].text for blocks in (here, there)
+        chat(asked(task="one", system=blocks), NAMES, ["a.py"])[-1].text for blocks in (here, there)
     )
     extra = second.removeprefix(first.partition("Files of")[0].rstrip()).partition("Files of")[0]
     assert ".env" in extra and len(extra.strip().splitlines()) == 1
     assert second.replace(extra.strip() + "\n\n", "") == first
 
 
+def test_what_the_agent_says_to_any_model_is_left_out_and_what_people_say_is_not():
+    own = get_default_instructions("/srv/other")
+    turns = chat(asked(system=(own, "Say please.", identity_block("agent", "local:x", ""))), NAMES, ["a.py"])
+    assert turns[-1].text == "Say please.\n\nFiles of this project:\na.py\n\nDo it."
+
+
 def test_tools_that_are_not_offered_are_not_named():
-    text = beginning(["read_file", "search_files"])
+    text = beginning(["read_file", "search_files"])[0].text
     assert "bash" not in text and "run_python_code" not in text and "edit_file" not in text
 
 
@@ -196,7 +202,8 @@ ROWS = "number,title,minutes,guest\n01,Oolong,42,Hanne\n02,Night train,58,Yusuf\
 
 def named(task: str, text: str = ROWS, path: str = "data/rows.csv", *before: Any) -> str:
     read = called("read_file", {"path": path}, text)
-    return "\n".join(turn.text for turn in chat(asked(*before, *read, task=task), NAMES, []))
+    turns = chat(asked(*before, *read, task=task), NAMES, [])
+    return "\n".join(turn.text for turn in turns[len(beginning(NAMES)) :])
 
 
 def test_the_columns_that_hold_words_of_the_task_are_named():
@@ -217,4 +224,6 @@ def test_rows_that_a_search_found_count_as_well():
     assert 'Column guest holds "Ravi".' in named("What did ravi say?", ROWS, "data/rows.csv", *found)
     read = called("read_file", {"path": "data/rows.csv"}, ROWS)
     later = chat(asked(*read, *found, task="What did ravi say?"), NAMES, [])
-    assert "Column" not in str(later)  # what was said is said alike in each step (MO-40)
+    assert "Column" not in str(
+        later[len(beginning(NAMES)) :]
+    )  # what was said is said alike in each step (MO-40)

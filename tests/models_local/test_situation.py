@@ -107,3 +107,9 @@ def test_a_call_is_a_repeat_when_it_was_just_made_or_failed_or_only_looked_aroun
     assert again.is_repeat("run_python_code", code) and again.is_repeat("search_files", search)
     assert again.is_repeat("bash", {"command": "pwd"}) and not again.is_repeat("bash", {"command": "ls"})
     assert not again.is_repeat("run_python_code", {"code": "print(2)"})
+
+
+def test_a_search_for_some_words_of_an_earlier_one_is_a_repeat():
+    situation = read_situation(asked(*called("search_files", {"pattern": "bulk|discount"}, "a.py:1: BULK")))
+    assert situation.is_repeat("search_files", {"pattern": "Discount", "limit": 30})
+    assert not situation.is_repeat("search_files", {"pattern": "discount|fee", "limit": 30})

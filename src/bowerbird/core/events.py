@@ -252,12 +252,6 @@ class Notice(Tagged, frozen=True, tag="notice"):
     text: str
 
 
-class BranchChanged(Tagged, frozen=True, tag="branch_changed"):
-    """The branch differs from its directory in another way than before: by a turn, a door, a command."""
-
-    changed: int
-
-
 class Egress(Tagged, frozen=True, tag="egress"):
     """A sandboxed process asked for a host: it was let out, or refused."""
 
@@ -399,7 +393,6 @@ LiveEvent = (
     | SubagentEnd
     | LandingProgress
     | SandboxTier
-    | BranchChanged
     | Trace
 )
 RunEvent = StepEvent | LiveEvent | Done

@@ -13,11 +13,11 @@ import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.core.errors import InvalidArgument, StorageFull
-from bowerbird.core.events import BranchChanged, ModeChange
+from bowerbird.core.events import ModeChange
 from bowerbird.core.ids import check_thread_id, new_thread_id
 from bowerbird.core.threads import in_thread
 from bowerbird.sessions.forks import branch_of, fork_session, restore_session
-from bowerbird.sessions.live.hub import Published
+from bowerbird.sessions.live.hub import BranchChanged, Published
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.thread_ids import chat_of_thread, thread_of_chat
 from bowerbird.sessions.turn.driver_context import DriverContext

@@ -18,8 +18,9 @@ HEAD_LINES = 12
 """What is shown of a file of data: enough to compute from it with Python."""
 
 DATA_FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".log")
-SEARCH_LIMIT = 100
-SEARCH_CONTEXT = 4
+SEARCH_LIMIT, SEARCH_CONTEXT = 30, 4
+"""Few enough that the lines and what stands around them take little of the window."""
+
 _STOP_WORDS = frozenset(
     "a all an and are as at be by can does for from has have how in is it its many much not of on or "
     "that the this to was what when where which who will with".split()

@@ -12,12 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bowerbird.models.local.calls import READ_LINES, SEARCH_CONTEXT, SEARCH_LIMIT, telling_words
+from bowerbird.models.local.calls import READ_LINES, telling_words
 from bowerbird.models.local.results import tell
 from bowerbird.models.local.rewriting import Rewrite, blocks, excerpt
 from bowerbird.models.local.situation import Done, Situation, matches_of, shown_part
 
 NEEDS = frozenset({"search_files", "read_file", "edit_file", "write_file"})
+LOOKUP_LIMIT = 100
+"""Lines of a look-up, with none around them: a result that fills the window is summed up at once."""
+
 TRIES = 3
 """Rewritings until one may stand; the first at the request's temperature, the others at 0.7."""
 
@@ -136,7 +139,7 @@ def picked_move(situation: Situation, path: str, *, is_new: bool, offered: froze
 def lookup(task: str) -> Call:
     """Return the search for lines that share words with a task: what the model is shown."""
     words = telling_words(" ".join(re.findall(r"[A-Za-z_]\w{2,}|\d+(?:\.\d+)?", task)))[:_MOST_WORDS]
-    more = {"case_sensitive": False, "limit": SEARCH_LIMIT, "context": SEARCH_CONTEXT}
+    more = {"case_sensitive": False, "limit": LOOKUP_LIMIT, "context": 0}
     return Call("search_files", {"pattern": "|".join(map(re.escape, words)) or ".", **more})
 
 
@@ -332,9 +335,7 @@ def _end(done: Done) -> str:
 
 
 def hits_of(situation: Situation) -> str:
-    """Return the files and the lines that the look-up found, as the model is told them before it chooses."""
+    """Return the lines that the look-up found, as the model is told them before it chooses; "" for none."""
     searches = [d for d in situation.calls if d.call.name == "search_files" and not d.failed]
-    lines = tell(searches[-1]) if searches else ""
-    return "\n".join(
-        ("Files:", *situation.files, *(("Lines that share words with the task:", lines) if lines else ()))
-    )
+    lines = tell(searches[-1]) if searches and searches[-1].found else ""
+    return f"Lines that share words with the task:\n{lines}\n\n" if lines else ""

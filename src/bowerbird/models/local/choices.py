@@ -11,7 +11,7 @@ The rules of a step, each measured to help a model of this size; none looks at t
 3. Paths are chosen from those that exist; a file already in sight is not read again.
 4. A call that was just made is not made again, a search not repeated within a turn.
 5. Code is no field of a step: `run_python_code` and `write_file` only say what follows.
-6. Once there are results, a step begins by saying what they show.
+6. Once there is a result that is more than a search, a step begins by saying what it shows.
 7. An answer does not follow the beginning of a file of data while code could look at all of it.
 8. A question or computation changes no file and runs no command.
 """
@@ -22,7 +22,7 @@ from typing import Any
 from bowerbird.core.requests import ToolSpec
 from bowerbird.models.local.calls import is_data, words_of_search
 from bowerbird.models.local.grammar import Free, Input, OneOf, Option, StepGrammar
-from bowerbird.models.local.situation import MAX_PATHS, Situation
+from bowerbird.models.local.situation import MAX_PATHS, Situation, only_searched
 
 FINAL = "final_answer"
 OFFERED = ("read_file", "list_files", "search_files", "write_file", "edit_file", "run_python_code", "bash")
@@ -35,43 +35,15 @@ MAX_CALLS_SUMMED = 3
 """The same once the turn was summed up: else it looks for the same again, is summed up again, and so on."""
 
 ANSWER_CHARS = 1_200
-QUESTION, COMPUTATION, CHANGE, CREATION, COMMAND = KINDS = (
-    "question", "computation", "change", "creation", "command",
-)  # fmt: skip
-"""What a request is sorted as; a creation is a change that makes a file."""
+QUESTION, COMPUTATION, CHANGE, COMMAND = KINDS = ("question", "computation", "change", "command")
+"""What a request is sorted as."""
+
+EXISTING, NEW = CHANGED = ("change a file that exists", "create a new file")
+"""What a change does."""
 
 ACTING = frozenset({"write_file", "edit_file", "bash"})
 _SEARCH_CHARS, _PATTERN_CHARS, _PATH_CHARS, _COMMAND_CHARS = 60, 80, 120, 300
 _PATH_SIGNS = "A-Za-z0-9_./-"
-
-SORTING = (
-    "Somebody works on a project of files and sends a request. Say which kind it is.\n"
-    "question: it asks what the files say.\n"
-    "computation: it asks for a number or a list that must be counted, summed or compared.\n"
-    "change: a file must be edited for it; also a wish how things should be, or a fault to repair.\n"
-    "creation: it asks for a new file.\n"
-    "command: it asks to run a program, like the tests or a script, and to edit nothing."
-)
-SORTED = (
-    ("Which port does the server use?", QUESTION),
-    ("Let a session last 45 minutes instead of 30.", CHANGE),
-    ("How many orders of data/orders.csv came from Oslo?", COMPUTATION),
-    ("Run the tests and say whether they pass.", COMMAND),
-    ("Where is the function mean?", QUESTION),
-    ("A parcel over 25 kg should cost 9 from now on.", CHANGE),
-    ("When is a parcel heavy, and what does it cost then?", QUESTION),
-    ("The test of mean fails, fix it.", CHANGE),
-    ("What must I run to start it?", QUESTION),
-    ("Add Oslo to the list of cities.", CHANGE),
-    ("Does the build work? Try it.", COMMAND),
-    ("Which customer paid the most in total?", COMPUTATION),
-    ("Create notes.txt with a list of the functions.", CREATION),
-    ("Take the debug line out, please.", CHANGE),
-    ("Who wrote the parser?", QUESTION),
-    ("The border is too thin, I would like it thicker.", CHANGE),
-    ("Good morning!", QUESTION),
-)
-"""What the model is shown before it sorts a request."""
 
 
 def offered_tools(tools: Iterable[ToolSpec], choice: str, all_tools: bool) -> tuple[ToolSpec, ...]:
@@ -107,7 +79,7 @@ def next_steps(
     """
     answer = Option(FINAL, (("answer", Free(ANSWER_CHARS)),))
     is_free = choice == "auto"
-    noted = bool(situation.calls)
+    noted = not all(map(only_searched, situation.calls))
     if is_free and len(situation.calls) >= (MAX_CALLS_SUMMED if situation.summed else MAX_CALLS):
         return StepGrammar((answer,), noted)
     options = [option for tool in tools for option in _options(tool, situation)]
@@ -124,13 +96,10 @@ def next_steps(
     return StepGrammar(tuple(options), noted)
 
 
-def file_steps(situation: Situation, *, is_new: bool) -> StepGrammar | None:
-    """Return the forms in which the model says which file is changed or created; None where there is none."""
-    paths = OneOf(situation.files[-MAX_PATHS:])
+def new_file_step(situation: Situation) -> StepGrammar:
+    """Return the form in which the model says which file is created."""
     free = Free(_PATH_CHARS, situation.files, _PATH_SIGNS)
-    if not is_new and not situation.files:
-        return None
-    return StepGrammar((Option("file", (("path", free if is_new else paths),)),), noted=not is_new)
+    return StepGrammar((Option("file", (("path", free),)),))
 
 
 def command_steps(*, tests: bool) -> StepGrammar:

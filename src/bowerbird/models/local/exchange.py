@@ -55,22 +55,23 @@ from bowerbird.models.local.changing import (
 from bowerbird.models.local.choices import (
     ACTING,
     CHANGE,
+    CHANGED,
     COMMAND,
-    COMPUTATION,
-    CREATION,
+    EXISTING,
     FINAL,
     KINDS,
+    NEW,
     QUESTION,
     command_steps,
-    file_steps,
+    new_file_step,
     next_steps,
 )
 from bowerbird.models.local.engine import Engine
 from bowerbird.models.local.generation import Counts, Generation
-from bowerbird.models.local.grammar import StepGrammar, fence_grammar, read_fence, schema_grammar
-from bowerbird.models.local.prompt import ChatTurn, asking, chat, openings_of, rewriting, sorting
+from bowerbird.models.local.grammar import SOME_TEXT, StepGrammar, fence_grammar, read_fence, schema_grammar
+from bowerbird.models.local.prompt import KIND, REWRITE, ChatTurn, asking, chat, openings_of, project, put
 from bowerbird.models.local.rewriting import LOST, Rewrite, edit_of, fault, parse_fault, question
-from bowerbird.models.local.situation import Situation, read_situation
+from bowerbird.models.local.situation import MAX_PATHS, Situation, read_situation
 from bowerbird.models.local.step_text import StepText
 
 CHOICE_TOKENS = 300
@@ -124,12 +125,9 @@ class Exchange:
 
     async def warm(self) -> None:
         """Evaluate the system text and nothing else."""
-        files = read_situation(self.request).files
-        turns = chat(msgspec.structs.replace(self.request, messages=()), _reading(self.tools), files)
         # With a grammar: the engine prepares its vocabulary for them at the first, which takes a second.
         grammar = schema_grammar({"type": "boolean"})
-        asked = (*turns, ChatTurn("user", "…"))
-        async for _ in self._generate(asked, grammar, 1, _Pass(), following=turns):
+        async for _ in self._generate(self._put("…"), grammar, 1, _Pass()):
             pass
 
     # -------------------------------------------------- plain text
@@ -138,7 +136,8 @@ class Exchange:
         schema = self.request.output_schema
         said = _Pass()
         turns = chat(self.request, (), ())
-        pieces = self._generate(turns, schema_grammar(schema) if schema else "", self._most_tokens(), said)
+        grammar = schema_grammar(schema) if schema else SOME_TEXT
+        pieces = self._generate(turns, grammar, self._most_tokens(), said)
         async with aclosing(pieces):
             async for text in pieces:
                 yield TextDelta(text)
@@ -154,10 +153,8 @@ class Exchange:
             async for event in self._made(move):
                 yield event
             return
-        if kind in (QUESTION, COMPUTATION):
-            self.tools = tuple(tool for tool in self.tools if tool.name in _reading(self.tools))
         grammar = next_steps(situation, self.tools, self.request.tool_choice, kind)
-        turns = chat(self.request, self._names(), situation.files)
+        turns = chat(self.request, self._told_tools(), situation.files)
         while True:
             chosen, said = _Pass(), StepText(FINAL, noted=grammar.noted)
             pieces = self._generate(turns, grammar.lark(), STEP_TOKENS, chosen)
@@ -182,7 +179,7 @@ class Exchange:
             call = await self._call(situation, turns, step, chosen.text)
             if call is not None:
                 break
-            grammar = self._without(grammar, step["tool"])
+            grammar = self._without(situation, grammar, step["tool"])
         if said.note:
             yield ThinkingDelta(said.note)
         async for event in self._called(call, noted=noted):
@@ -194,7 +191,7 @@ class Exchange:
         if not task or self.request.tool_choice != "auto" or not NEEDS.issubset(self._names()):
             return ""
         if task not in self.sorted:
-            self.sorted[task] = await self._chosen(sorting(task), KINDS, otherwise=QUESTION)
+            self.sorted[task] = await self._chosen(f"Task: {task}\n{KIND}", KINDS)
             if len(self.sorted) > MOST_SORTED:
                 self.sorted.pop(next(iter(self.sorted)))
         return self.sorted[task]
@@ -209,7 +206,7 @@ class Exchange:
                 if "bash" in offered
                 else Say("I ran nothing: no shell is offered here.")
             )
-        elif kind in (CHANGE, CREATION):
+        elif kind == CHANGE:
             move = change_move(situation, offered)
         elif kind and situation.files and situation.last is None:
             move = lookup(situation.task)
@@ -218,7 +215,7 @@ class Exchange:
         if isinstance(move, Command):
             return await self._command(situation, move)
         if isinstance(move, Pick):
-            move = await self._picked(situation, kind == CREATION, offered)
+            move = await self._picked(situation, offered)
         if isinstance(move, Create):
             return await self._created(situation, move)
         if isinstance(move, Rewrite):
@@ -232,24 +229,24 @@ class Exchange:
         asked = "Is this task about a test that fails, or about something that does not work?"
         return await self._agrees(f"Task: {situation.task}\n{asked}")
 
-    async def _picked(self, situation: Situation, is_new: bool, offered: frozenset[str]) -> Move:
+    async def _picked(self, situation: Situation, offered: frozenset[str]) -> Move:
         """Have the model say which file is changed, or which one is created."""
-        which = (
-            "Say the path of the new file." if is_new else "Say which line is meant, then the file to change."
-        )
-        steps = file_steps(situation, is_new=is_new)
-        asked = f"{hits_of(situation)}\nTask: {situation.task}\n{which}"
-        step = await self._chosen_step(asked, steps) if steps is not None else None
-        if step is None:
+        asked = f"{hits_of(situation)}Task: {situation.task}\n"
+        how = await self._chosen(f"{asked}Does it {EXISTING}, or {NEW}?", CHANGED) if situation.files else NEW
+        if how == NEW:
+            step = await self._chosen_step(f"{asked}Say the path of the new file.", new_file_step(situation))
+            path = str(step["path"]) if step is not None else ""
+        else:
+            path = await self._chosen(f"{asked}Which file is changed for it?", situation.files[:MAX_PATHS])
+        if not path:
             return Say("I changed nothing: I found no file for it.")
-        return picked_move(situation, str(step["path"]), is_new=is_new, offered=offered)
+        return picked_move(situation, path, is_new=how == NEW, offered=offered)
 
     async def _command(self, situation: Situation, wanted: Command) -> Call | Say:
         """Have the model name the command that the task asks for."""
-        files = "\n".join(("Files:", *situation.files))
         before = f"\n{wanted.said}\nUse another command." if wanted.said else ""
         asked = (
-            f"{files}\nTask: {situation.task}{before}\n"
+            f"Task: {situation.task}{before}\n"
             "Say which command is run in the project's directory for it, nothing else."
         )
         step = await self._chosen_step(asked, command_steps(tests=has_tests(situation.files) and not before))
@@ -257,30 +254,33 @@ class Exchange:
             return Say("I ran nothing: I found no command for it.")
         return tests_call("") if step["tool"] == "run_tests" else Call("bash", {"command": step["command"]})
 
-    async def _chosen(self, asked: Sequence[ChatTurn], values: Sequence[str], *, otherwise: str) -> str:
-        """Return the one of `values` that the model chooses when it is told nothing but `asked`."""
+    async def _chosen(self, asked: str, values: Sequence[str]) -> str:
+        """Return the one of `values` that the model chooses, the first where it kept to no grammar."""
         said, fields = _Pass(), {"choice": {"type": "string", "enum": list(values)}}
         grammar = schema_grammar({"type": "object", "properties": fields, "required": list(fields)})
-        # A fresh engine makes ready what most requests go on with: the kept beginning of the steps.
-        files = read_situation(self.request).files
-        following = chat(msgspec.structs.replace(self.request, messages=()), _reading(self.tools), files)
-        async for _ in self._generate(asked, grammar, CHOICE_TOKENS, said, 0.0, following=following):
+        async for _ in self._generate(self._put(asked), grammar, CHOICE_TOKENS, said, 0.0):
             pass
         try:
             return decode(said.text, dict[str, str])["choice"]
-        except (msgspec.MsgspecError, KeyError):  # the grammar was not kept to
-            return otherwise
+        except (msgspec.MsgspecError, KeyError):
+            return values[0]
 
     async def _agrees(self, asked: str) -> bool:
         """Return whether the model says yes."""
-        return await self._chosen((ChatTurn("user", asked),), ("yes", "no"), otherwise="no") == "yes"
+        return await self._chosen(asked, ("no", "yes")) == "yes"
 
     async def _chosen_step(self, asked: str, grammar: StepGrammar) -> dict[str, Any] | None:
-        """Return the form that the model chooses, told nothing but `asked`; None if it found no end."""
+        """Return the form that the model chooses; None if it found no end."""
         said = _Pass()
-        async for _ in self._generate((ChatTurn("user", asked),), grammar.lark(), CHOICE_TOKENS, said, 0.0):
+        async for _ in self._generate(self._put(asked), grammar.lark(), CHOICE_TOKENS, said, 0.0):
             pass
         return grammar.read(said.text)
+
+    def _put(self, asked: str) -> tuple[ChatTurn, ...]:
+        return put(self._told_tools(), self._project(), asked)
+
+    def _project(self) -> str:
+        return project(self.request.system, read_situation(self.request).files)
 
     async def _called(
         self, *calls: ToolUseBlock, noted: tuple[Block, ...] = ()
@@ -302,7 +302,8 @@ class Exchange:
     async def _rewritten(self, wanted: Rewrite) -> Call | Say:
         """Have lines rewritten until the result may stand; the first try at the request's temperature."""
         most = min(self._most_tokens(), sum(len(line) + 1 for line in wanted.lines) // 2 + 300)
-        turns, why, removes = rewriting(question(wanted)), "", False
+        turns = put(self._told_tools(), "", f"{question(wanted)}\n{REWRITE}")
+        why, removes = "", False
         for attempt in range(TRIES):
             body = await self._fenced(turns, wanted.fence, most, wanted.tried * TRIES + attempt)
             if body is None:
@@ -325,12 +326,12 @@ class Exchange:
         """Have a file written until it parses."""
         follow = follow_up("write_file", wanted.path)
         assert follow is not None
-        asked = f"{hits_of(situation)}\nTask: {situation.task}\n{follow.question}"
+        turns = self._put(f"{hits_of(situation)}Task: {situation.task}\n{follow.question}")
         why = ""
         for attempt in range(TRIES):
             most = min(follow.tokens, self._most_tokens())
             seed = wanted.tried * TRIES + attempt
-            body = await self._fenced((ChatTurn("user", asked),), follow.opening, most, seed)
+            body = await self._fenced(turns, follow.opening, most, seed)
             found = "it did not end" if body is None else parse_fault(wanted.path, "", body + "\n")
             if body is not None and found is None:
                 return Call("write_file", {"path": wanted.path, "content": body + "\n"})
@@ -348,10 +349,12 @@ class Exchange:
             pass
         return read_fence(written.text, fence)
 
-    def _without(self, grammar: StepGrammar, tool: str) -> StepGrammar:
+    def _without(self, situation: Situation, grammar: StepGrammar, tool: str) -> StepGrammar:
         """Return `grammar` for another try after a call that was the last one again, or never ended."""
         fewer = grammar.without(tool)
-        if fewer == grammar:
+        if tool in fewer.tools:  # it was all that a computation may do
+            fewer = next_steps(situation, self.tools, self.request.tool_choice, QUESTION).without(tool)
+        if tool in fewer.tools:
             raise self._failure(f"the model found no way on after {tool}")
         return fewer
 
@@ -391,10 +394,9 @@ class Exchange:
         into: _Pass,
         temperature: float | None = None,
         seed: int = 0,
-        following: Sequence[ChatTurn] = (),
     ) -> AsyncGenerator[str, None]:
         heat = self.request.temperature or 0.0 if temperature is None else temperature
-        openings = openings_of(following or turns, _reading(self.tools) if following else self._names())
+        openings = openings_of(turns, self._told_tools(), self._project())
         # Attempts that compete must differ, one that is resumed must not: each session has its seed.
         own = zlib.crc32(self.request.session.encode()) >> 2
         beginnings = tuple(map(_as_messages, openings))
@@ -410,6 +412,12 @@ class Exchange:
 
     def _names(self) -> list[str]:
         return [tool.name for tool in self.tools]
+
+    def _told_tools(self) -> list[str]:
+        """Return the tools that a step is told of: not those that have a way of their own."""
+        names = self._names()
+        sorts = self.request.tool_choice == "auto" and NEEDS.issubset(names)
+        return [name for name in names if name not in ACTING] if sorts else names
 
     def _most_tokens(self) -> int:
         return min(self.request.max_tokens, self.info.max_output_tokens)
@@ -431,12 +439,6 @@ class Exchange:
 
 def _as_messages(turns: Sequence[ChatTurn]) -> tuple[dict[str, str], ...]:
     return tuple({"role": turn.role, "content": turn.text} for turn in turns)
-
-
-def _reading(tools: Sequence[ToolSpec]) -> list[str]:
-    """Return the tools that only look and compute, all where there are none: an answer needs no other."""
-    names = [tool.name for tool in tools]
-    return [name for name in names if name not in ACTING] or names
 
 
 def _only_said(situation: Situation) -> str:

@@ -16,6 +16,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 HEADER = "%llguidance {}\n"
+SOME_TEXT = HEADER + r"start: /[^\s](.|\n)*/" + "\n"
+"""Any text but none: where a model of this size is to answer without tools, it may end before it begins."""
+
 _BAD = r'"\\\x00-\x1f\x7f-\x9f'
 _SAFE_TEXT = re.compile(r"[^\x00-\x1f\x7f-\x9f]*")
 
@@ -155,45 +158,20 @@ def schema_grammar(schema: Mapping[str, Any]) -> str:
     return f"{HEADER}start: %json {json.dumps(_compact(schema))}\n"
 
 
-def fence_grammar(opening: str, indent: str = "", unwanted: str = "") -> str:
+def fence_grammar(opening: str) -> str:
     """Return a grammar for one fenced block and nothing after it.
 
     Args:
         opening: the first line, say three backticks and `python`; its backticks close the block too.
-        indent: what the first line inside begins with.
-        unwanted: a line (without `indent`) that may not be all there is, say the one to be replaced.
 
     Example:
         >>> fence_grammar("```").splitlines()[1]
         'start: "```\\\\n" FIRST ("\\\\n" LINE)* "\\\\n```"'
     """
-    fence = "`" * _backticks(opening)
+    begin, end = _literal(f"{opening}\n"), _literal("\n" + "`" * _backticks(opening))
     # The body does not begin empty, and no line of it closes the block.
-    first = r"/[^`\s][^\n]*/" if indent else r"/[^`\n][^\n]*/"
-    rules = [r"LINE: /([^`\n][^\n]*)?/", f"FIRST: {first}"]
-    body = r'FIRST ("\n" LINE)*'
-    if unwanted:
-        body = r'(OTHER | FIRST ("\n" LINE)+)'
-        rules += ["OTHER: FIRST & ~UNWANTED", f"UNWANTED: {_literal(unwanted)}"]
-    begin, end = _literal(f"{opening}\n{indent}"), _literal(f"\n{fence}")
-    return HEADER + "\n".join([f"start: {begin} {body} {end}", *rules]) + "\n"
-
-
-def noted_fence_grammar(opening: str, most: int) -> str:
-    """Return a grammar for one line of at most `most` characters, then one fenced block and nothing after it.
-
-    Example:
-        >>> noted_fence_grammar("```", 200).splitlines()[2]
-        'NOTE: /(`[^`\\\\n]|[^`\\\\n])[^\\\\n]{4,200}/'
-    """
-    header, start, *rules = fence_grammar(opening).rstrip("\n").split("\n")
-    note = rf"NOTE: /(`[^`\n]|[^`\n])[^\n]{{4,{most}}}/"
-    return "\n".join((header, start.replace('start: "', 'start: NOTE "\\n', 1), note, *rules)) + "\n"
-
-
-def read_noted_fence(text: str, opening: str) -> str | None:
-    """Return what stands in the fenced block behind the first line, or None when it was not closed."""
-    return read_fence(text.partition("\n")[2], opening)
+    rules = (r"LINE: /([^`\n][^\n]*)?/", r"FIRST: /[^`\n][^\n]*/")
+    return HEADER + "\n".join((rf'start: {begin} FIRST ("\n" LINE)* {end}', *rules)) + "\n"
 
 
 def read_fence(text: str, opening: str) -> str | None:
@@ -207,6 +185,11 @@ def read_fence(text: str, opening: str) -> str | None:
 def as_step(tool: str, **fields: object) -> str:
     """Return the text of a step without note, byte for byte as the grammar would have it written."""
     return json.dumps({"tool": tool, **fields}, ensure_ascii=False)
+
+
+def noted_step(seen: str, tool: str, **fields: object) -> str:
+    """Return the text of a step that begins with what was seen."""
+    return json.dumps({SEEN: seen, "tool": tool, **fields}, ensure_ascii=False)
 
 
 def _backticks(opening: str) -> int:

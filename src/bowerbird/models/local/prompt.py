@@ -5,7 +5,6 @@ evaluated once and reused by every step and session (MO-40); what was said is re
 each time. Not here: what may be done next (`choices.py`), results of tools (`results.py`).
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import takewhile
@@ -14,10 +13,10 @@ from typing import Literal
 from bowerbird.core.messages import Message, TextBlock, ToolResultBlock, ToolUseBlock, day_of
 from bowerbird.core.requests import ModelRequest
 from bowerbird.models.local.calls import FollowUp, follow_up, step_of_call
-from bowerbird.models.local.choices import FINAL, SORTED, SORTING
-from bowerbird.models.local.grammar import as_step
+from bowerbird.models.local.choices import CHANGE, COMMAND, COMPUTATION, FINAL, QUESTION
+from bowerbird.models.local.grammar import as_step, noted_step
 from bowerbird.models.local.results import named_cells, tell
-from bowerbird.models.local.situation import Done, asked_in, paired, without_files
+from bowerbird.models.local.situation import Done, asked_in, only_searched, paired, without_files
 
 SYSTEM_CHARS = 500
 """What is kept of each system block, whole paragraphs if they fit: long instructions make a model of
@@ -25,14 +24,41 @@ this size lose the task."""
 
 TASK_CHARS = 400
 _PLACE, _HIDDEN = "Workspace: ", "Hidden from you"  # how the agent begins these lines
+_OWN = (
+    "You are an agent that does a job with tools.",
+    "Agent: ",
+    "Skills (",
+    "You can delegate with ",
+)  # what it says to any model, of tools that are not offered here
+NEXT = "Say which tool is next."
 AGAIN = 'Write in "seen" what the results show about the task, then the tool: final_answer if that is enough.'
 
 _INTRO = (
-    "You are a careful assistant that works in a project directory with tools. "
-    "In each step you write one JSON object: the tool to use next. Then you see its result. "
-    "Look at the files before you answer: never guess. Compute with Python, never in your head. "
-    "When the results show the answer, use final_answer and say it in one sentence, "
-    "with the exact names and numbers that you saw."
+    "You are a careful assistant that works on a project of files. "
+    "Each answer is what the last message asks for, in its form."
+)
+_KINDS = (
+    "Kinds of requests. question: it asks what the files say. computation: it asks for a number that must be "
+    "counted or summed over the rows of a file. change: a file must be edited or created for it; also a wish "
+    "how things should be, or a fault to repair. command: it asks to run a program, and to edit nothing."
+)
+_SORTED = (
+    ("Which port does the server use?", QUESTION),
+    ("Let a session last 45 minutes instead of 30.", CHANGE),
+    ("How many orders of data/orders.csv came from Oslo?", COMPUTATION),
+    ("Run the tests and say whether they pass.", COMMAND),
+    ("When is a parcel heavy, and what does it cost then?", QUESTION),
+    ("The test of mean fails, fix it.", CHANGE),
+    ("What must I run to start it?", QUESTION),
+    ("Which customer paid the most in total?", COMPUTATION),
+    ("Create notes.txt with a list of the functions.", CHANGE),
+    ("The border is too thin, I would like it thicker.", CHANGE),
+)
+KIND = "Which kind of request is it?"
+_STEPS = (
+    "To answer a question you write one JSON object a step: the tool to use next. Then you see its result. "
+    "Never guess; compute with Python, never in your head. When the results show the answer, use "
+    "final_answer: one sentence with the exact names and numbers that you saw."
 )
 
 _TOOL_LINES = {
@@ -49,50 +75,36 @@ _TOOL_LINES = {
 _EXAMPLES = (
     (
         ("search_files", "read_file"),
-        "Which port does the server use?",
-        as_step("search_files", pattern="port"),
-        "config/server.py:12: LISTEN_PORT = 8021",
-        as_step(FINAL, answer="The server uses port 8021 (LISTEN_PORT in config/server.py)."),
-    ),
-    (
-        ("search_files", "read_file"),
         "When is a parcel called heavy?",
         as_step("search_files", pattern="heavy parcel"),
         'Nothing found for "heavy parcel". Read a file that may say it, or search for one shorter word.',
         as_step("read_file", path="shop/parcels.py"),
         "shop/parcels.py, 2 lines:\nHEAVY_KG = 25\ndef fee(kg): return 9 if kg > HEAVY_KG else 4",
-        as_step(FINAL, answer="A parcel over 25 kg is heavy (HEAVY_KG in shop/parcels.py)."),
+        noted_step(
+            "Heavy is over 25 kg.",
+            FINAL,
+            answer="A parcel over 25 kg is heavy (HEAVY_KG in shop/parcels.py).",
+        ),
     ),
     (
         ("run_python_code",),
         "How much rain fell in Bergen in total, by data/rain.csv?",
         as_step("read_file", path="data/rain.csv"),
         "data/rain.csv, lines 1 to 3 of 900:\nday,city,mm\n2024-05-01,Oslo,3.5\n2024-05-01,Bergen,12.0",
-        as_step("run_python_code"),
+        noted_step("Column mm is the rain, city the place.", "run_python_code"),
         "```python\nimport csv\n\ntotal = 0.0\nwith open('data/rain.csv') as file:\n"
         "    for row in csv.DictReader(file):\n        if row['city'] == 'Bergen':\n"
         "            total += float(row['mm'])\nprint(round(total, 2))\n```",
         "Output:\n1843.5",
-        as_step(FINAL, answer="In total 1843.5 mm of rain fell in Bergen."),
-    ),
-    (
-        ("write_file",),
-        "Write a note about the parser into notes.txt.",
-        as_step("read_file", path="parser.py"),
-        "parser.py, 1 line:\ndef parse(text): return text.split(';')",
-        as_step("write_file", path="notes.txt"),
-        "```\nThe parser splits a text at semicolons.\n```",
-        "Done: notes.txt was written.",
-        as_step(FINAL, answer="I wrote notes.txt: the parser splits a text at semicolons."),
+        noted_step("The sum is 1843.5.", FINAL, answer="In total 1843.5 mm of rain fell in Bergen."),
     ),
 )
 
-
-_REWRITE = (
-    "You change one file of a project. You get a task and the file, or the part of it that matters. "
-    "Answer with all its lines as they are after the change, in one fenced block. Change only what the task "
-    "names; everything else stays exactly as it is, comments and empty lines too."
+_REWRITING = (
+    "To change a file you write all the lines that you are shown as they are after the change, in one fenced "
+    "block. Change only what the task names; everything else stays exactly as it is."
 )
+REWRITE = "Write these lines after the change."
 _REWRITTEN = (
     (
         "Task: Let a session last 45 minutes instead of 30.\nFile app/login.py:\n"
@@ -122,21 +134,33 @@ class ChatTurn:
     text: str
 
 
-def beginning(tools: Sequence[str]) -> str:
-    """Return the constant part of the system text for these offered tools.
+def beginning(tools: Sequence[str]) -> tuple[ChatTurn, ...]:
+    """Return what every request begins with for these offered tools.
 
     Example:
-        >>> "bash" in beginning(["read_file"])
+        >>> "bash" in beginning(["read_file"])[0].text
         False
     """
     have = {*tools, FINAL}
     lines = [f"{name}: {text}" for name, text in _TOOL_LINES.items() if name in have]
     extra = [f"{name}: a tool with the fields of its input" for name in tools if name not in _TOOL_LINES]
     shown = [example for needs, *example in _EXAMPLES if have.issuperset(needs)]
-    parts = [_INTRO, "Tools:\n" + "\n".join([*lines, *extra])]
+    kinds = "\n".join((_KINDS, *(f"{asked} {kind}" for asked, kind in _SORTED)))
+    parts = [_INTRO, kinds, _STEPS + "\nTools:\n" + "\n".join([*lines, *extra])]
     for number, (task, *talk) in enumerate(shown, 1):
         parts.append(f"Example {number}. Task: {task}\n" + "\n".join(talk))
-    return "\n\n".join(parts)
+    parts.append(_REWRITING)
+    turns = [ChatTurn("system", "\n\n".join(parts))]
+    for asked, answer in _REWRITTEN:
+        turns += [ChatTurn("user", f"{asked}\n{REWRITE}"), ChatTurn("assistant", answer)]
+    return tuple(turns)
+
+
+def project(system: Iterable[str], files: Sequence[str]) -> str:
+    """Return what is told of the project, "" for nothing: what its people ask for, and its files."""
+    told = map(_of_any_host, without_files(system))
+    blocks = [_beginning(block.strip(), SYSTEM_CHARS) for block in told if block.strip()]
+    return "\n\n".join((*blocks, *(("Files of this project:\n" + "\n".join(files),) if files else ())))
 
 
 def chat(request: ModelRequest, tools: Sequence[str], files: Sequence[str]) -> tuple[ChatTurn, ...]:
@@ -145,23 +169,23 @@ def chat(request: ModelRequest, tools: Sequence[str], files: Sequence[str]) -> t
     Args:
         request: what is asked.
         tools: names of the offered tools; empty for an answer in plain text.
-        files: paths to name in the system text.
+        files: paths to name before the task.
     """
-    told = map(_of_any_host, without_files(request.system))
-    blocks = [_beginning(block.strip(), SYSTEM_CHARS) for block in told if block.strip()]
-    if tools:
-        blocks.insert(0, beginning(tools))
-        if files:
-            blocks.append("Files of this project:\n" + "\n".join(files))
-    turns = [ChatTurn("system", "\n\n".join(blocks))] if blocks else []
+    told = project(request.system, files)
+    turns = [*beginning(tools)] if tools else []
+    turns += [ChatTurn("user" if tools else "system", told)] if told else []
     results = {done.call.id: done for done in paired(request.messages)}
-    task = ""
+    task, looked = "", False
     gone = {id_ for id_, done in results.items() if done.forgotten}
     for message in _without(request.messages, gone):
-        turns += _turns_of(message, results, task, AGAIN if tools else "")
+        looked = looked or any(
+            r.tool_use_id in results and not only_searched(results[r.tool_use_id])
+            for r in message.tool_results
+        )
+        turns += _turns_of(message, results, task, (AGAIN if looked else NEXT) if tools else "")
         # The task is said again after each result, always alike: a small model forgets it otherwise.
         if message.role == "user" and not message.tool_results:
-            task = _cut(asked_in(message).strip(), TASK_CHARS)
+            task, looked = _cut(asked_in(message).strip(), TASK_CHARS), False
     if request.dated and request.messages and not request.messages[-1].tool_results:
         # At the end of every result it would be evaluated anew in every step, and distract.
         turns.append(ChatTurn("user", day_of(request.messages[-1])))
@@ -169,41 +193,36 @@ def chat(request: ModelRequest, tools: Sequence[str], files: Sequence[str]) -> t
 
 
 def _of_any_host(block: str) -> str:
-    """Leave out where the project lies and how commands are kept in.
+    """Leave out where the project lies, how commands are kept in, and what is said to every large model.
 
     It works with relative paths; the name of a directory turned its answers (one job in `examples/`).
     """
+    if block.startswith(_OWN):
+        return ""
     if not block.startswith(_PLACE):
         return block
     return "\n".join(line for line in block.split("\n") if line.startswith(_HIDDEN))
 
 
-def rewriting(question: str) -> tuple[ChatTurn, ...]:
-    """Return the conversation that asks for changed lines (`rewriting.question`); it always begins alike."""
-    return _shown(_REWRITE, _REWRITTEN, question)
+def put(tools: Sequence[str], told: str, asked: str) -> tuple[ChatTurn, ...]:
+    """Return the conversation that asks one thing, whatever was said before.
+
+    Args:
+        tools: names of the offered tools.
+        told: what is said of the project (`project`), if that matters.
+        asked: what is asked.
+    """
+    return (*beginning(tools), ChatTurn("user", f"{told}\n\n{asked}".lstrip()))
 
 
-def sorting(task: str) -> tuple[ChatTurn, ...]:
-    """Return the conversation that asks what kind of request a task is; it always begins alike."""
-    return _shown(SORTING, ((asked, json.dumps({"choice": kind})) for asked, kind in SORTED), task)
-
-
-def _shown(system: str, examples: Iterable[tuple[str, str]], question: str) -> tuple[ChatTurn, ...]:
-    turns = [ChatTurn("system", system)]
-    for asked, answer in examples:
-        turns += [ChatTurn("user", asked), ChatTurn("assistant", answer)]
-    return (*turns, ChatTurn("user", question))
-
-
-def openings_of(turns: Sequence[ChatTurn], tools: Sequence[str]) -> tuple[tuple[ChatTurn, ...], ...]:
-    """Return what `turns` share with others of their kind, the shortest first: anywhere, in this project."""
-    for same in (rewriting("")[:-1], sorting("")[:-1]):
-        if tuple(turns[: len(same)]) == same:
-            return (same,)
+def openings_of(
+    turns: Sequence[ChatTurn], tools: Sequence[str], told: str
+) -> tuple[tuple[ChatTurn, ...], ...]:
+    """Return what `turns` share with others, the shortest first: anywhere, in this project."""
     constant = beginning(tools)
-    if tools and turns and turns[0].text.startswith(constant):
-        return tuple(dict.fromkeys(((ChatTurn("system", constant),), (turns[0],))))
-    return ()
+    if not tools or tuple(turns[: len(constant)]) != constant:
+        return ()
+    return (constant, (*constant, ChatTurn("user", told))) if told else (constant,)
 
 
 def asking(turns: Sequence[ChatTurn], step: str, follow: FollowUp) -> tuple[ChatTurn, ...]:

@@ -118,11 +118,24 @@ class Situation:
     def is_repeat(self, name: str, arguments: Mapping[str, Any]) -> bool:
         """Whether a call is the last one again, or one of this turn that failed or only looks around."""
         for done in self.calls:
-            if done.call.name == name and done.call.input == arguments:
+            if done.call.name == name and _adds_nothing(name, arguments, done.call.input):
                 looks = name in ("search_files", "list_files")
                 if looks or done.failed or done is self.last:
                     return True
         return False
+
+
+def only_searched(done: Done) -> bool:
+    """Whether a result only tells where to look: the step after it says no more than the tool."""
+    return done.call.name == "search_files" and not done.failed
+
+
+def _adds_nothing(name: str, arguments: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    """Whether a call is an earlier one again; a search is too where it has none but words of that one."""
+    if name != "search_files":
+        return arguments == before
+    words, had = (set(str(given.get("pattern", "")).casefold().split("|")) for given in (arguments, before))
+    return words <= had
 
 
 def read_situation(request: ModelRequest) -> Situation:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from bowerbird.core.errors import BowerbirdError, UnknownSession
-from bowerbird.core.events import BranchChanged, TextLive, ThinkingLive, ToolOutcome
+from bowerbird.core.events import TextLive, ThinkingLive, ToolOutcome
 from bowerbird.core.tasks import Tasks
 from bowerbird.core.wire import BranchUpdate, ServerFrame
 from bowerbird.core.wire.turns import TurnState

@@ -84,7 +84,13 @@ class InputMark(msgspec.Struct, frozen=True, tag="input"):
     text: str = ""
 
 
-SessionEvent = StepEvent | LiveEvent | TurnMark | InputMark | Lagged
+class BranchChanged(msgspec.Struct, frozen=True, tag="branch_changed"):
+    """The branch differs from its directory in another way than before: by a door, a command, a landing."""
+
+    changed: int
+
+
+SessionEvent = StepEvent | LiveEvent | TurnMark | InputMark | Lagged | BranchChanged
 
 
 class Published(msgspec.Struct, frozen=True):
