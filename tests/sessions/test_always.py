@@ -110,7 +110,9 @@ async def test_a_call_that_is_denied_by_itself_does_not_run_whatever_is_allowed_
     tmp_path: Path, fake: FakeModels, decision: str, timeout_s: float
 ) -> None:
     """At once, and in a turn that went on because the time to answer was over; no rule is kept of it."""
-    both = {"tools": [*writes("src/a.py")["tools"], *writes("src/b.py")["tools"], *writes("lib/c.py")["tools"]]}
+    both = {
+        "tools": [*writes("src/a.py")["tools"], *writes("src/b.py")["tools"], *writes("lib/c.py")["tools"]]
+    }
     async with opened(tmp_path, fake, changed(approval_timeout_s=timeout_s)) as home:
         thread = await home.session()
         assert await state(home, thread, both, OK) == "waiting"

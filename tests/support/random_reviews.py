@@ -67,7 +67,9 @@ class Rounds:
         name = self.draw.choice(_NAMES)
         self.touched.add(f"/{name}")
         branch = await self.live.sessions.branch(self.conversation)
-        door = self.draw.choice(["write", "write", "write", "upload", "delete", "mode", "turn", "command", "move"])
+        door = self.draw.choice(
+            ["write", "write", "write", "upload", "delete", "mode", "turn", "command", "move"]
+        )
         try:
             if door == "write":
                 await branch.write_file(f"/{name}", self.text())
@@ -199,7 +201,9 @@ class Rounds:
             self._is_wrong(f"refused and changed: {done.text}", {})
         for row in done.json().get("refused", []):
             path = row["path"] if row["path"].startswith("/") else "/" + row["path"]
-            if row["reason"] == "moved" and not any(t == path or t.startswith(path + "/") for t in self.touched):
+            if row["reason"] == "moved" and not any(
+                t == path or t.startswith(path + "/") for t in self.touched
+            ):
                 self._is_wrong(f"{path} is said to have moved and has not: {sorted(self.touched)}", {})
 
     def _is_wrong(self, what: str, wanted: dict[str, Any]) -> None:
