@@ -56,6 +56,8 @@ DRILLS: dict[str, tuple[str, ...]] = {
     "shared_data": (),
     "upgrade_kills": (),
     "user_saves": (),
+    "answers": (),
+    "reviews": (),
     "clock_jumps": (),
     "half_open": (),
     "bombs": (),

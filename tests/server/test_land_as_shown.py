@@ -1,6 +1,5 @@
 """What lands is what was shown: a review is one answer, and a landing names the state of each path in it."""
 
-import random
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ import pytest
 from support.fake_models import FakeModels
 from support.live_server import LiveServer, events, live_server
 from support.patience import patience
+from support.random_reviews import run_rounds
 
 pytestmark = pytest.mark.timeout(patience(120))
 
@@ -93,43 +93,9 @@ async def test_some_hunks_land_as_they_were_shown_or_not_at_all(tmp_path: Path) 
 
 async def test_whatever_changes_while_a_review_is_open_what_lands_is_what_was_drawn(tmp_path: Path) -> None:
     """Random changes by other doors between drawing and landing; the whole count runs in the drills."""
-    draw = random.Random("as shown")
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    landed = refused = 0
-    with FakeModels() as fake:
-        async with live_server(tmp_path, fake) as live:
-            conversation = await reviewed(live, fake, "a.txt", "b.txt", "c.txt")
-            branch = await live.sessions.branch(conversation)
-            base = f"/api/conversations/{conversation}"
-            for step in range(60):
-                for name in draw.sample(["a.txt", "b.txt", "c.txt"], draw.randint(1, 3)):
-                    await branch.write_file(f"/{name}", f"{draw.randint(0, 2)} {step}\n")
-                texts, seen = await drawn(live, conversation)
-                for _ in range(draw.choice([0, 0, 1, 2])):
-                    name = draw.choice(["a.txt", "b.txt", "c.txt"])
-                    if draw.random() < 0.5:
-                        await branch.write_file(f"/{name}", f"late {draw.randint(0, 2)}\n")
-                    else:
-                        (workspace / name).write_text(f"mine {step}\n")
-                paths = draw.sample(sorted(texts), draw.randint(1, len(texts)))
-                answer = await live.http.post(f"{base}/land", json={"paths": paths, "seen": seen})
-                if answer.status_code == 200:
-                    landed += 1
-                    assert {path: (workspace / path[1:]).read_text() for path in paths} == {
-                        path: texts[path] for path in paths
-                    }
-                else:
-                    refused += 1
-                    assert answer.status_code == 409 and answer.json()["refused"]
-                    for path in (
-                        "a.txt",
-                        "b.txt",
-                        "c.txt",
-                    ):  # as a person who looks again and takes the branch's
-                        (workspace / path).unlink(missing_ok=True)
-                    await live.http.post(f"{base}/land", json={"force": True})
-    assert landed > 10 and refused > 10
+    rounds = await run_rounds(tmp_path, seed=1, count=25)
+    assert rounds.wrong == []
+    assert rounds.landed > 5 and rounds.refused > 2
 
 
 async def test_every_change_of_a_branch_is_told_whatever_door_made_it(tmp_path: Path) -> None:

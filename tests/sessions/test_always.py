@@ -1,5 +1,6 @@
 """What a person always allows is kept with the answer and holds in later turns (UI-71)."""
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -7,13 +8,15 @@ from typing import Any
 
 import pytest
 from support.fake_models import FakeModels
-from support.sessions import Place, place
+from support.sessions import QUICK, Place, changed, place
 
 from bowerbird.agent.policy import Policy
 from bowerbird.core.errors import InvalidArgument, NotFound
+from bowerbird.core.events import CallAnswer
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.permission_rules import PermissionRules
 from bowerbird.sessions.service import SessionService
+from bowerbird.sessions.settings import SessionSettings
 from bowerbird.tools import Tool
 
 ASKS = Policy.of({"enable_approval": True})
@@ -36,11 +39,14 @@ def writes(path: str) -> dict[str, Any]:
     return {"tools": [{"name": "write_file", "input": {"path": path, "content": "x"}}]}
 
 
-def opened(directory: Path, fake: FakeModels) -> AbstractAsyncContextManager[Place]:
+def opened(
+    directory: Path, fake: FakeModels, settings: SessionSettings = QUICK
+) -> AbstractAsyncContextManager[Place]:
     def parts(service: SessionService) -> Sequence[SessionPart]:
         return (PermissionRules(service.store),)
 
-    return place(directory, fake, tools=(Tool(send, effect="outside"),), policy=ASKS, parts=parts)
+    tools = (Tool(send, effect="outside"),)
+    return place(directory, fake, tools=tools, policy=ASKS, parts=parts, settings=settings)
 
 
 async def state(home: Place, thread: str, *steps: dict[str, Any]) -> str:
@@ -96,6 +102,29 @@ async def test_always_in_a_directory_holds_there_in_every_session_and_after_a_re
         await home.service.cancel(first)
         with pytest.raises(NotFound, match="permissions"):
             await rules.remove(row.id, "")
+
+
+@pytest.mark.parametrize("decision", ["always_session", "always_everywhere", "auto_approve"])
+@pytest.mark.parametrize("timeout_s", [300.0, 0.05])
+async def test_a_call_that_is_denied_by_itself_does_not_run_whatever_is_allowed_beside_it(
+    tmp_path: Path, fake: FakeModels, decision: str, timeout_s: float
+) -> None:
+    """At once, and in a turn that went on because the time to answer was over; no rule is kept of it."""
+    both = {
+        "tools": [*writes("src/a.py")["tools"], *writes("src/b.py")["tools"], *writes("lib/c.py")["tools"]]
+    }
+    async with opened(tmp_path, fake, changed(approval_timeout_s=timeout_s)) as home:
+        thread = await home.session()
+        assert await state(home, thread, both, OK) == "waiting"
+        await asyncio.sleep(timeout_s * 4 if timeout_s < 1 else 0)
+        [question] = await home.service.pending()
+        denied = {str(tool["id"]): CallAnswer("deny") for tool in question.tools[1:]}
+        await home.service.answer(question.request_id, decision, by="ada", calls=denied)
+        await over(home, thread)
+        branch = await home.service.branch(thread)
+        assert branch.changes().written == ("/src/a.py",)
+        kept = {row.rule for row in await home.service.part(PermissionRules).list(None)}
+        assert kept == (set() if decision == "auto_approve" else {"write_file(src/*)"})
 
 
 async def test_always_in_a_session_ends_with_it_and_everywhere_holds_everywhere(

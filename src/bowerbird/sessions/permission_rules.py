@@ -27,9 +27,10 @@ from bowerbird.store.rows.sessions import SessionRow, get_session
 from bowerbird.store.store import Store
 
 
-def always_rules(request: ApprovalRequest) -> list[str]:
-    """Return the rules that "always" would keep for a request, as it says itself; empty for none."""
-    return [str(rule) for tool in request.tools for rule in tool.get("rules") or ()]
+def always_rules(request: ApprovalRequest, answer: ApprovalAnswer) -> list[str]:
+    """Return the rules that "always" keeps: as the request says, save of calls that were answered apart."""
+    meant = [tool for tool in request.tools if tool.get("id") not in answer.calls]
+    return [str(rule) for tool in meant for rule in tool.get("rules") or ()]
 
 
 def keep_rules(
@@ -39,7 +40,7 @@ def keep_rules(
     session = get_session(connection, root_of(thread_id))
     scope = DECISIONS[answer.decision]
     target = {"session": session.thread_id, "workspace": session.workspace or "", "everywhere": ""}[scope]
-    add_rules(connection, session.owner or "", scope, target, always_rules(request), answer.by)
+    add_rules(connection, session.owner or "", scope, target, always_rules(request, answer), answer.by)
 
 
 class PermissionRules(SessionPart):

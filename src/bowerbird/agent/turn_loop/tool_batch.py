@@ -244,6 +244,9 @@ class _Batch:
         decision = self._decision(prepared)
         if decision.action == "deny":
             return f"denied: {decision.reason}"
+        # No rule that came with the answer lets a call run that was denied in it.
+        if earlier is not None and earlier.decision == "deny" and prepared.name != "ask_user":
+            return denial(earlier)
         if decision.action == "allow" or (earlier is not None and earlier.decision in APPROVE):
             if earlier is not None:
                 self._approved.add(prepared.call.id)
