@@ -15,9 +15,9 @@ import sys
 # `python -m bowerbird` looks for modules in the directory where it is typed first: a stranger's, perhaps.
 del sys.path[: int(sys.argv[:1] == ["-m"] and not sys.flags.safe_path)]
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # noqa: E402
 
-from bowerbird.core.lazy import lazy
+from bowerbird.core.lazy import lazy  # noqa: E402
 
 if TYPE_CHECKING:
     from bowerbird.agent.delegates import Approver

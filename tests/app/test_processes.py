@@ -90,15 +90,16 @@ async def test_a_command_of_a_turn_works_on_the_branch_and_its_intent_has_a_mark
         assert [row["via"] for row in branch.journal()] == ["process"]
 
 
-async def test_commands_of_one_batch_share_a_mark_and_a_rollback_takes_both_back(tmp_path, fake):
+async def test_commands_of_one_message_run_in_their_order_each_with_a_mark_of_its_own(tmp_path, fake):
     async with place(tmp_path, fake) as here:
         fake.script(
-            {"tools": [{"name": "bash", "input": {"command": f"echo {n} > f{n}"}} for n in (1, 2)]},
+            {"tools": [{"name": "bash", "input": {"command": f"ls; echo {n} > f{n}"}} for n in (1, 2)]},
             {"text": "done"},
         )
         await here.ask()
         marks = {intent["mark"] for intent in await here.bodies("tool_intent")}
-        assert len(marks) == 1
+        assert len(marks) == 2
+        assert "f1" in result_of(results(fake.requests[1])[-1])
         branch = await here.application.sessions.branch(here.thread)
         assert branch.changes().written == ("/f1", "/f2")
 

@@ -113,8 +113,10 @@ def all_calls(only: set[str] | None = None) -> list[dict[str, Any]]:
     """Return one call of each tool that has arguments, then one by each alias, as a model makes them."""
     chosen = {name: row for name, row in ROWS.items() if only is None or name in only}
     calls = [{"name": name, "input": row.call} for name, row in chosen.items() if row.call is not None]
-    return calls + [
+    calls += [
         {"name": alias, "input": arguments}
         for row in chosen.values()
         for alias, arguments in row.aliases.items()
     ]
+    # What it switches holds from the next call on: it comes last.
+    return sorted(calls, key=lambda call: call["name"] == "enter_plan_mode")

@@ -154,8 +154,7 @@ def test_content_has_a_limit() -> None:
             checked_content(content)
 
 
-def test_identity_stands_before_a_short_view_and_before_every_summarised_one() -> None:
-    """DE-60."""
+def test_identity_stands_before_every_view() -> None:
     said = identity("ann", "tester", "team_x")
     assert "'ann'" in said and "tester" in said and "team_x" in said and "lead" in said
 
@@ -168,13 +167,13 @@ def test_identity_stands_before_a_short_view_and_before_every_summarised_one() -
         return History.of([*events, *compactions])
 
     short, long = history(1), history(4)
-    assert introduced(sent_view(short), said, short).messages[0].text == said
-    assert introduced(sent_view(long), said, long) == sent_view(long)
+    for whole in (short, long):
+        assert introduced(sent_view(whole), said).messages[0].text == said
     summed = history(4, Compaction("q0", "a1", "so far", "auto"))
-    view = introduced(sent_view(summed), said, summed)
+    view = introduced(sent_view(summed), said)
     assert view.messages[0].text == said and view.messages[1].text == "so far"
     assert view.cache_marks == tuple(mark + 1 for mark in sent_view(summed).cache_marks)
-    assert introduced(sent_view(short), "", short) == sent_view(short)
+    assert introduced(sent_view(short), "") == sent_view(short)
 
 
 def test_while_a_plan_waits_only_reading_is_allowed() -> None:

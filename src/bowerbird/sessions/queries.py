@@ -110,9 +110,7 @@ class Reader(Catalogue):
 
         def find(connection: Connection) -> list[PendingRequest]:
             turns = (
-                open_turns_with(connection)
-                if thread_id is None
-                else turns_of(connection, thread_id, ("running", "waiting"))
+                open_turns_with(connection) if thread_id is None else turns_of(connection, thread_id, OPEN)
             )
             found: list[PendingRequest] = []
             for turn in turns:

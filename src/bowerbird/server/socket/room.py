@@ -38,7 +38,7 @@ from bowerbird.sessions.live.from_journal import (
     read_page,
     records_of_turn,
 )
-from bowerbird.sessions.live.hub import Lagged, Published, Tap, TurnMark
+from bowerbird.sessions.live.hub import BranchChanged, Lagged, Published, Tap, TurnMark
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,7 +17,7 @@ from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, CallAnswer
 from bowerbird.core.timestamps import from_iso
 from bowerbird.sessions.journal.events_as_records import events_of
 from bowerbird.store.journal.reading import read_turn_records
-from bowerbird.store.rows.turns import TurnRow, find_input, open_turns_with, turns_of
+from bowerbird.store.rows.turns import OPEN, TurnRow, find_input, open_turns_with, turns_of
 from bowerbird.store.store import Store
 
 ANSWER_DOOR = "answer"  # answers are deduplicated by the request they answer, whatever door they came through
@@ -45,7 +45,7 @@ async def find_request(
     if request_id is None and thread_id is None:
         raise InvalidArgument("name a request, or the session whose pending request is meant")
     turns = await store.read(
-        lambda c: open_turns_with(c) if thread_id is None else turns_of(c, thread_id, ("running", "waiting"))
+        lambda c: open_turns_with(c) if thread_id is None else turns_of(c, thread_id, OPEN)
     )
     for turn in turns:
         found = await _in_turn(store, turn, request_id)

@@ -146,10 +146,11 @@ def active_and_open(connection: Connection, thread_id: str) -> tuple[TurnRow | N
 
 
 def open_turns_with(
-    connection: Connection, states: Sequence[str] = ("running", "waiting"), limit: int = 10_000
+    connection: Connection, states: Sequence[str] = OPEN, limit: int = 10_000
 ) -> list[TurnRow]:
-    """Return the turns of all sessions in these states, the newest first."""
-    statement = select(turns).where(turns.c.state.in_(states)).order_by(turns.c.turn_id.desc())
+    """Return the turns of all sessions in these states that have begun, the newest first."""
+    begun = (turns.c.state.in_(states), turns.c.started_at.is_not(None))
+    statement = select(turns).where(*begun).order_by(turns.c.turn_id.desc())
     return [TurnRow(**row) for row in connection.execute(statement.limit(limit)).mappings()]
 
 

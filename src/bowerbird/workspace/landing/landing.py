@@ -180,12 +180,12 @@ def land(ground: LandingContext, root: Path, request: LandRequest) -> tuple[Land
     meter = Meter(ground.told)
     with Beneath(root) as tree, workspace_lock(tree, data_dir_of(ground.stack.directory)), refusals(folder):
         entries, unknown = plan_landing(ground, tree, request, meter)
-        if request.plan is not None and plan_id(entries) != request.plan:
-            raise Stale("the plan is no longer equal: branch or workspace changed; look at it again")
         if request.seen is not None and (
             moved := moved_since(entries, ground.changes, request.seen, Tops(request.include))
         ):
             raise refusal([{"path": shown(path), "reason": MOVED} for path in moved])
+        if request.plan is not None and plan_id(entries) != request.plan:
+            raise Stale("the plan is no longer equal: branch or workspace changed; look at it again")
         refused = refused_rows(entries, unknown)
         landing = [e for e in entries if e.refused is None and not e.left_out]
         if is_blocked(entries, unknown) and not request.partial:

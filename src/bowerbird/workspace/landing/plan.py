@@ -428,13 +428,14 @@ def moved_since(
         beside: what lands with the rest, and is shown as a name alone.
     """
     whole = {change.path: change for change in changes}
-    return [
+    unseen = [
         entry.path
         for entry in entries
-        if entry.refused is None
-        and not entry.left_out
-        and not (entry.path not in seen and (in_git(entry.path) or beside.inside(entry.path)))
-        and seen.get(entry.path) != state_of(whole[entry.path], entry.current)
+        if entry.path not in seen and entry.refused is None and not entry.left_out
+    ]
+    return [
+        *(path for path in unseen if not in_git(path) and not beside.inside(path)),
+        *(e.path for e in entries if e.path in seen and seen[e.path] != state_of(whole[e.path], e.current)),
     ]
 
 
