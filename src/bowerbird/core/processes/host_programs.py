@@ -9,13 +9,15 @@ A workspace that holds the home directory keeps nothing out: the user's own prog
 agent changes there a person has to accept.
 """
 
-import asyncio
 import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    import asyncio
 
 _EMPTY = ".bowerbird/empty"
 _PLAIN = ("HOME", "LOGNAME", "USER", "SHELL", "TERM", "LANG", "LANGUAGE", "TZ", "TMPDIR")
@@ -116,12 +118,14 @@ def popen(
     return subprocess.Popen[bytes](command, cwd=cwd or neutral_directory(), env=_given(env), **options)
 
 
-async def start(command: Sequence[str]) -> asyncio.subprocess.Process:
+async def start(command: Sequence[str]) -> "asyncio.subprocess.Process":
     """Start a program that is asked one thing: nothing on its standard input, its answer on a pipe.
 
     Raises:
         OSError: it cannot be started.
     """
+    import asyncio
+
     return await asyncio.create_subprocess_exec(
         *command, cwd=neutral_directory(), env=users_environment(), stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
