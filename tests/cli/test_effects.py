@@ -180,7 +180,7 @@ def test_retries_are_exactly_as_set(here, retries, requests):
 # Where the effect of a key is tested when it has no row above.
 ELSEWHERE = {
     "agent.workspace": "tests/config/test_sources.py (the CLI takes its directory instead)",
-    "agent.prompts_dir": "the preset rows above",
+    "agent.prompts_dir": "the preset rows above", "agent.keep_results": "tests/agent/test_compaction.py",
     "agent.llm_retry_base_delay": "tests/models (RetryPolicy)", "agent.llm_retry_max_delay": "tests/models",
     "provider.name": "above", "provider.api_key": "above", "provider.base_url": "tests/config",
     "providers.*": "above", "model_router.*": "tests/models", "models.*": "tests/models",

@@ -21,7 +21,7 @@ def test_the_list_marks_the_current_model_and_tab_completes_a_name(desk, client)
         terminal.wait_for(">")
         terminal.send("/model\r")
         terminal.wait_for("* anthropic:claude-sonnet-5" if client == "local" else "anthropic:claude-sonnet-5")
-        terminal.wait_for("$3 in, $15 out per 1M · 200k window")
+        terminal.wait_for("$2 in, $10 out per 1M · 200k window")
         terminal.wait_for("change with /model NAME; Tab completes")
         terminal.send("/model sonnet\t")
         terminal.wait_for("$3 in")  # the menu

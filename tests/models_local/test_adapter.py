@@ -163,7 +163,7 @@ async def _watching(model: LocalModel, messages: list[Message], number: int) -> 
 
     ticker = asyncio.create_task(tick())
     request = ModelRequest(
-        tuple(messages), system=(FILES,), tools=SPECS, max_tokens=60, temperature=1.0, tail=f"Step {number}."
+        tuple(messages), system=(FILES,), tools=SPECS, max_tokens=60, temperature=1.0, dated=True
     )
     end = await complete(model, request)
     ticker.cancel()

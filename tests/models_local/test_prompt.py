@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.local_talk import SPECS, asked, called, spec
 
 from bowerbird.agent.prompt import get_default_instructions, identity_block, system_blocks
-from bowerbird.core.messages import ToolUseBlock, assistant_text, user_text
+from bowerbird.core.messages import ToolUseBlock, assistant_text, day_of, user_text
 from bowerbird.core.requests import ModelRequest
 from bowerbird.models.local.calls import (
     HEAD_LINES,
@@ -87,7 +87,7 @@ def test_a_step_is_rendered_as_the_model_wrote_it():
 
 def test_roles_alternate_whatever_the_history():
     talk = asked(
-        user_text("more"), assistant_text("first"), assistant_text("second"), user_text("x"), tail="Hint."
+        user_text("more"), assistant_text("first"), assistant_text("second"), user_text("x"), dated=True
     )
     roles = [turn.role for turn in chat(talk, NAMES, [])]
     assert all(one != other for one, other in pairwise(roles))
@@ -190,10 +190,11 @@ def test_whole_paragraphs_of_instructions_are_kept_while_they_fit():
     assert chat(request, (), ())[0].text == "Be kind.\n\nAlways say please."
 
 
-def test_the_tail_stands_at_the_beginning_of_a_turn_only():
-    """MO-40: at the end of every result it would be evaluated anew in every step."""
-    assert chat(asked(tail="Date: 2026-03-14"), NAMES, [])[-1].text == "Do it.\n\nDate: 2026-03-14"
-    later = asked(*called("bash", {"command": "ls"}, "a.py"), tail="Date: 2026-03-14")
+def test_the_day_stands_at_the_beginning_of_a_turn_only():
+    """At the end of every result it would be evaluated anew in every step."""
+    first = chat(asked(dated=True), NAMES, [])[-1].text
+    assert first.startswith("Do it.\n\n") and day_of(asked().messages[-1])[:5] in first
+    later = asked(*called("bash", {"command": "ls"}, "a.py"), dated=True)
     assert all("Date:" not in turn.text for turn in chat(later, NAMES, []))
 
 

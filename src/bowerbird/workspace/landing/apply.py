@@ -22,10 +22,9 @@ import msgspec
 
 from bowerbird.core.errors import LandingStuck, WorkspaceError
 from bowerbird.workspace.landing.acts import Action, Acts, ordered
-from bowerbird.workspace.landing.checkpoints import Checkpoint, no_checkpoint
 from bowerbird.workspace.landing.flushing import Flushing
 from bowerbird.workspace.landing.obstacles import Obstacles
-from bowerbird.workspace.landing.progress import UNSEEN, Meter
+from bowerbird.workspace.landing.progress import UNSEEN, Checkpoint, Meter, no_checkpoint
 from bowerbird.workspace.landing.record import LandingFolder, LandingRecord, Refused, Step
 from bowerbird.workspace.landing.refusals import file_refusal
 from bowerbird.workspace.landing.staging import Staging

@@ -23,7 +23,6 @@ from bowerbird.workspace.git.moving import refresh_index, settle_history
 from bowerbird.workspace.history.history import History
 from bowerbird.workspace.landing.apply import Applier, Changed
 from bowerbird.workspace.landing.case_clashes import case_clashes
-from bowerbird.workspace.landing.checkpoints import Checkpoint, no_checkpoint
 from bowerbird.workspace.landing.flushing import Flushing
 from bowerbird.workspace.landing.hard_links import HARD_LINK, links_at, split_note
 from bowerbird.workspace.landing.landed_paths import LandedPaths, follow
@@ -41,7 +40,7 @@ from bowerbird.workspace.landing.plan import (
     refused_rows,
     with_git_units,
 )
-from bowerbird.workspace.landing.progress import UNSEEN, Meter, Told
+from bowerbird.workspace.landing.progress import UNSEEN, Checkpoint, Meter, Told, no_checkpoint
 from bowerbird.workspace.landing.record import LandingEntry, LandingFolder, LandingRecord, Refused, Step
 from bowerbird.workspace.landing.refusals import MOVED, file_refusal, refusal
 from bowerbird.workspace.landing.unseen import unseen_note

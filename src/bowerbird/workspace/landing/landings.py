@@ -21,8 +21,8 @@ from bowerbird.core.ids import new_id
 from bowerbird.workspace.compare.diff import diff_of
 from bowerbird.workspace.compare.results import Diff
 from bowerbird.workspace.git.landed_history import LandedCommit, LandedHistory, note_commit, read_history
-from bowerbird.workspace.landing.checkpoints import Checkpoint, no_checkpoint
-from bowerbird.workspace.landing.kept import (
+from bowerbird.workspace.landing.progress import Checkpoint, Told, no_checkpoint
+from bowerbird.workspace.landing.record import (
     ALWAYS_KEPT,
     KEPT_BYTES,
     KEPT_LANDINGS,
@@ -30,7 +30,6 @@ from bowerbird.workspace.landing.kept import (
     VERSIONED,
     changed_below,
 )
-from bowerbird.workspace.landing.progress import Told
 from bowerbird.workspace.landing.refusals import said_plainly
 from bowerbird.workspace.landing.unfinished import REMOVED, Unfinished, all_folders, held, settle_of
 from bowerbird.workspace.marks.flags import FlagRules

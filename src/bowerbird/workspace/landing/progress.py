@@ -1,4 +1,4 @@
-"""How far a landing or an undo is, for who waits for it (reliability 7).
+"""How far a landing or an undo is, for who waits for it, and places at which a caller may look, or end it.
 
 Here: counting its files, phase by phase. Not here: what is done in a phase (`landing.py`, `undo.py`,
 `apply.py`), how often viewers are told (`sessions/live/landing_watch.py`), drawing.
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Told = Callable[[LandingProgress], None]
+Checkpoint = Callable[[str], None]
+
+
+def no_checkpoint(_: str) -> None:
+    """The checkpoint of ordinary landings: nothing."""
 
 
 class Meter:

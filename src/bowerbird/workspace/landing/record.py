@@ -1,6 +1,6 @@
 """The record of a landing (WS-54) and the folder that holds it.
 
-Here: frozen values, their files, replaced atomically. Not here: what a landing does to
+Here: frozen values, their files, replaced atomically; how long they stay. Not here: what a landing does to
 files (`apply.py`), which paths go in (`plan.py`).
 
 A landing is a folder `landings/<id>/`:
@@ -23,11 +23,19 @@ from bowerbird.core.forms import decode
 from bowerbird.workspace.compare.results import Op
 from bowerbird.workspace.landing.flushing import Flushing
 from bowerbird.workspace.tree import presence
+from bowerbird.workspace.tree.changes import covers
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.real_directory import Version
 from bowerbird.workspace.tree.threeway import Side
 
 T = TypeVar("T")
+KEPT_LANDINGS = 100
+KEPT_BYTES = 2 * 1024**3
+ALWAYS_KEPT = 10
+KEPT_VERSIONS = 20
+VERSIONED = ("/MEMORY.md", "/skills")
+"""Of these the newest 20 landings stay longer than others; skills elsewhere like any file."""
+_WROTE = ("done", "undone")
 State = Literal["prepared", "applying", "done", "undone", "needs_attention", "given_up"]
 
 
@@ -264,3 +272,10 @@ def sync_directory(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def changed_below(state: State, entries: Sequence[LandingEntry], top: str) -> tuple[str, ...]:
+    """Return the paths that a landing in this state changed at or below a virtual path."""
+    if state not in _WROTE:
+        return ()
+    return tuple(entry.path for entry in entries if covers(top, entry.path))

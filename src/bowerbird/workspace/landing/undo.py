@@ -25,7 +25,6 @@ from bowerbird.workspace.git.landed_history import (
 )
 from bowerbird.workspace.git.moving import refresh_index
 from bowerbird.workspace.landing.apply import Applier, Settle
-from bowerbird.workspace.landing.checkpoints import Checkpoint, no_checkpoint
 from bowerbird.workspace.landing.flushing import Flushing
 from bowerbird.workspace.landing.hard_links import HARD_LINK, links_at, split_note
 from bowerbird.workspace.landing.landed_paths import LandedPaths
@@ -39,7 +38,7 @@ from bowerbird.workspace.landing.landing import (
 )
 from bowerbird.workspace.landing.lock import data_dir_of, workspace_lock
 from bowerbird.workspace.landing.plan import operation
-from bowerbird.workspace.landing.progress import UNSEEN, Meter, Told
+from bowerbird.workspace.landing.progress import UNSEEN, Checkpoint, Meter, Told, no_checkpoint
 from bowerbird.workspace.landing.record import LandingEntry, LandingFolder, LandingRecord, Refused, Step
 from bowerbird.workspace.landing.refusals import refusal
 from bowerbird.workspace.marks.names import folded_parts

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bowerbird.core.errors import NotFound
-from bowerbird.workspace.landing.kept import KEPT_VERSIONS, changed_below
+from bowerbird.workspace.landing.record import KEPT_VERSIONS, changed_below
 from bowerbird.workspace.tree.changes import covers
 
 if TYPE_CHECKING:
