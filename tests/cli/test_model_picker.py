@@ -24,7 +24,7 @@ def test_the_list_marks_the_current_model_and_tab_completes_a_name(desk, client)
         terminal.wait_for("$2 in, $10 out per 1M · 200k window")
         terminal.wait_for("change with /model NAME; Tab completes")
         terminal.send("/model sonnet\t")
-        terminal.wait_for("$3 in")  # the menu
+        terminal.wait_for("$2 in")  # the menu
         terminal.send("\t")
         terminal.wait_for("anthropic:claude-sonnet-5")  # in the line
         terminal.send("\r\r")  # takes it, sends it
