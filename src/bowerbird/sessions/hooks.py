@@ -23,7 +23,7 @@ import msgspec
 from bowerbird.core.errors import LandingRefused, ToolError
 from bowerbird.core.events import ApprovalRequest
 from bowerbird.core.forms import decode
-from bowerbird.core.processes.host_programs import HostProcess, popen, users_environment
+from bowerbird.core.processes.host_programs import HostProcess, neutral_directory, popen, users_environment
 from bowerbird.core.tasks import Tasks
 from bowerbird.core.threads import to_thread
 from bowerbird.sessions.live.hub import Live, Published, TurnMark
@@ -136,7 +136,7 @@ def run_hook(hook: Hook, event: Mapping[str, Any], stop: threading.Event | None 
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        cwd=hook.cwd,
+        cwd=hook.cwd or neutral_directory(),
         env=users_environment() | dict(hook.env),
         start_new_session=True,
     ) as process:

@@ -87,12 +87,16 @@ def package_environment() -> dict[str, str]:
 
 
 def neutral_directory() -> str:
-    """Return a directory in which, and above which, a program finds nothing: one of the user's, or `/`."""
+    """Return a directory in which, and above which, a program finds nothing: one of the user's, or `/`.
+
+    For what settings name: a relative argument of theirs must not mean the whole disk. Made when needed.
+    """
     home = os.path.expanduser("~")  # noqa: PTH111
     if os.path.isabs(home) and home != os.sep and not _holds_home(home):  # noqa: PTH117
         place = Path(home, _EMPTY)
         try:
-            place.mkdir(mode=0o500, parents=True, exist_ok=True)
+            place.parent.mkdir(mode=0o700, exist_ok=True)
+            place.mkdir(mode=0o500, exist_ok=True)
         except OSError:
             return os.sep
         return str(place)
@@ -109,13 +113,13 @@ def popen(
     """Start a program as `subprocess.Popen` does.
 
     Args:
-        cwd: a directory that a person named, or one of ours; `neutral_directory()` when None.
+        cwd: a directory that a person named, or one of ours; the system's root when None.
         env: its variables; `plain_environment()` when None.
 
     Raises:
         OSError: it cannot be started.
     """
-    return subprocess.Popen[bytes](command, cwd=cwd or neutral_directory(), env=_given(env), **options)
+    return subprocess.Popen[bytes](command, cwd=cwd or os.sep, env=_given(env), **options)
 
 
 async def start(command: Sequence[str]) -> "asyncio.subprocess.Process":
@@ -127,7 +131,7 @@ async def start(command: Sequence[str]) -> "asyncio.subprocess.Process":
     import asyncio
 
     return await asyncio.create_subprocess_exec(
-        *command, cwd=neutral_directory(), env=users_environment(), stdin=asyncio.subprocess.DEVNULL,
+        *command, cwd=os.sep, env=users_environment(), stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
 
@@ -148,7 +152,7 @@ def run(
         subprocess.SubprocessError: it took too long, or failed and `check` is set.
     """
     return subprocess.run(
-        command, cwd=cwd or neutral_directory(), env=_given(env), timeout=timeout, check=check, input=stdin,
+        command, cwd=cwd or os.sep, env=_given(env), timeout=timeout, check=check, input=stdin,
         capture_output=True,
     )  # fmt: skip
 
