@@ -297,15 +297,14 @@ async def test_what_teammates_use_counts_in_the_usage_of_the_leads_turns_and_ses
         assert total.calls == 4 and total.input_tokens == 400
 
 
-async def test_a_teammate_is_told_who_it_is_while_little_is_sent(fake: FakeModels, tmp_path: Path) -> None:
-    """DE-60: up to three messages."""
+async def test_a_teammate_is_told_who_it_is_at_each_call(fake: FakeModels, tmp_path: Path) -> None:
     play(fake, {"ann": [wrote("a"), wrote("b"), {"text": "ok"}]})
     async with opened(tmp_path, fake) as app:
         lead = await new_lead(app, tmp_path)
         await do(app, lead, "spawn_teammate", name="ann", role="tester", prompt="write")
         await reaches(app, lead, ann="idle")
         told = ["<identity>You are 'ann', role: tester" in text_of(b) for b in requests_of(fake, "ann")]
-        assert told == [True, True, False]  # of 1, 3 and 5 messages
+        assert told == [True, True, True]
 
 
 async def test_approvals_are_those_of_the_session(fake: FakeModels, tmp_path: Path) -> None:
