@@ -434,7 +434,7 @@ def moved_since(
         if entry.path not in seen and entry.refused is None and not entry.left_out
     ]
     return [
-        *(path for path in unseen if not in_git(path) and not beside.inside(path)),
+        *(path for path in unseen if not in_git(path) and not beside.over(path)),
         *(e.path for e in entries if e.path in seen and seen[e.path] != state_of(whole[e.path], e.current)),
     ]
 
