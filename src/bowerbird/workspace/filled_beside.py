@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bowerbird.core.errors import Exists
@@ -28,15 +28,25 @@ def made_beside(target: Path, is_kept: Callable[[Path], bool] = lambda _: False)
         is_kept: whether something that a killed process left is worth more than its room.
     """
     _remove_killed(target, is_kept)
-    beside = target.with_name(f".{target.name}.{ulid()}")
-    beside.mkdir(mode=0o700, parents=True)
-    lock = claim_in(beside)  # while it is held, everybody knows that this one is being filled
+    made, lock = _claimed_beside(target)
     try:
-        yield beside
+        yield made
     finally:
-        remove_tree(beside)
-        if lock is not None:
-            os.close(lock)
+        remove_tree(made)
+        os.close(lock)
+
+
+def _claimed_beside(target: Path) -> tuple[Path, int]:
+    """Make a directory, and claim it: while that is held, everybody knows that it is being filled."""
+    while True:
+        made = target.with_name(f".{target.name}.{ulid()}")
+        made.mkdir(mode=0o700, parents=True)
+        with suppress(FileNotFoundError):  # who came in between took it for one that a killed process left
+            lock = claim_in(made)
+            if lock is not None and os.fstat(lock).st_nlink:
+                return made, lock
+            if lock is not None:
+                os.close(lock)
 
 
 def give_name(made: Path, target: Path, *, replaces: bool) -> None:
