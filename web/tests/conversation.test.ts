@@ -127,6 +127,7 @@ test("the end of a history, read first, becomes the whole when its beginning com
   const whole = reduce(EMPTY, frames);
   const end = frames.slice(4);
   const shown = reduce(EMPTY, end, 1000);
+  assert.deepEqual(fromFirstWhole(shown.entries.filter((entry) => entry.kind === "tool")), [], "nor where nothing else has come yet");
   assert.deepEqual(fromFirstWhole(shown.entries).map((entry) => entry.kind), ["end"], "a result whose call is not here is not drawn");
   const both = joined(frames.slice(0, 4), end, shown, 2000);
   assert.deepEqual(both.entries.map((entry) => entry.key), whole.entries.map((entry) => entry.key));

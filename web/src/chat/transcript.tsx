@@ -63,12 +63,22 @@ const parts = { Footer: Foot, Header: Top };
 /** What stands first when the page opens has this number; what comes above it later has smaller ones. */
 const FIRST = 1_000_000;
 
-/** Return the number of the first row: rows that come above leave those that are read where they are. */
+/** Return the number of the first row: what comes above or goes there leaves the other rows their numbers. */
 function useFirst(rows: readonly Row[]): number {
-  const anchor = useRef<string | null>(null);
-  // A row of work may grow upwards and be another one then.
-  anchor.current ??= rows.find((row) => row.kind !== "work")?.key ?? null;
-  return useMemo(() => FIRST - Math.max(rows.findIndex((row) => row.key === anchor.current), 0), [rows]);
+  const last = useRef({ rows, first: FIRST });
+  return useMemo(() => {
+    const before = last.current;
+    let { first } = before;
+    for (const [at, row] of before.rows.entries()) {
+      if (row.kind === "work") continue; // it may grow upwards and be another one then
+      const now = rows.findIndex((one) => one.key === row.key);
+      if (now < 0) continue;
+      first = before.first + at - now;
+      break;
+    }
+    last.current = { rows, first };
+    return first;
+  }, [rows]);
 }
 
 /** Return the place that the address names, `#t_…`: the first row of a turn. */
@@ -92,6 +102,9 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
   // Only the person ends following, and the place that they come back to: what grows below the edge by itself does not.
   const follows = useRef(beginsAt < 0);
   const toEnd = (): void => list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER });
+  const stayAtEnd = (): void => {
+    if (follows.current) toEnd();
+  };
   const follow = (): void => {
     follows.current = true;
     toEnd();
@@ -115,7 +128,7 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
   useEffect(() => {
     if (!frame.current) return;
     const resized = new ResizeObserver(() => {
-      if (follows.current) toEnd();
+      stayAtEnd();
       held.look();
     });
     resized.observe(frame.current);
@@ -164,7 +177,9 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
         alignToBottom={false}
         followOutput={() => (follows.current ? "auto" : false)}
         totalListHeightChanged={() => {
-          if (follows.current) toEnd();
+          // The list says its height before it has it.
+          stayAtEnd();
+          requestAnimationFrame(stayAtEnd);
           held.look();
         }}
         atBottomThreshold={60}

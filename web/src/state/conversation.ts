@@ -61,7 +61,8 @@ export function withQueue(state: ConversationState, rows: readonly Queued[]): Co
 /** Return the entries of a conversation whose beginning is not here yet, without results whose calls are not. */
 export function fromFirstWhole(entries: readonly Entry[]): readonly Entry[] {
   const at = entries.findIndex((entry) => entry.kind !== "tool" || Object.keys(entry.input).length > 0);
-  return at > 0 ? entries.slice(at) : entries;
+  if (at === 0) return entries;
+  return at < 0 ? [] : entries.slice(at);
 }
 
 /** Whether a turn runs or waits, so that typing would interrupt it. */
