@@ -31,11 +31,13 @@ PLACE = ROOT / ".demo"
 WORK = PLACE / "bakery"
 DATA = PLACE / "data"
 PAGES = ROOT / "src/bowerbird/ui/index.html"
-TESTS = "Run the tests with `python3 -m unittest` and say whether they pass."
+TESTS = "Run the project's tests and say whether they pass."
 TEST_COMMAND = "python3 -m unittest"
 WINNER = re.compile(r"^winner: \S+ merged into the branch of session (\S+)$", re.MULTILINE)
 # As a command's own output is shown: indented, which no words of the model are.
-TESTS_PASSED = re.compile(r"^ +Ran [1-9]\d* tests? in [\d.]+s\s+OK$", re.MULTILINE)
+TESTS_PASSED = re.compile(
+    r"^ +(?:Ran [1-9]\d* tests? in [\d.]+s\s+OK|[1-9]\d* passed in [\d.]+s)$", re.MULTILINE
+)
 
 
 def say(text: str = "") -> None:
