@@ -7,7 +7,7 @@ import pytest
 from support.git_project import GitProject
 
 from bowerbird.core.errors import InvalidArgument, LandingRefused
-from bowerbird.workspace import Branch, Committing, Landing
+from bowerbird.workspace import Branch, Committing, CommittingAside, Landing
 
 TEN = "".join(f"line {number}\n" for number in range(10))
 
@@ -177,6 +177,29 @@ def test_an_ignored_file_that_lands_is_in_no_commit(project: GitProject) -> None
     commit = landing.history[0].commit
     assert commit is not None and commit.notes == ("x.log is ignored by git: it landed, and is in no commit",)
     assert project.git("show", "--name-only", "--format=") == "a.txt"
+
+
+@pytest.mark.parametrize("aside", [False, True])
+def test_a_file_of_a_submodule_lands_and_is_in_no_commit(
+    project: GitProject, tmp_path: Path, aside: bool
+) -> None:
+    other = tmp_path / "other"
+    project.git("init", "-q", str(other))
+    (other / "o.txt").write_text("o\n")
+    project.git("-C", str(other), "add", ".")
+    project.git("-C", str(other), "commit", "-qm", "one")
+    project.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "lib")
+    project.git("commit", "-qm", "with a submodule")
+    branch = edited(project, ("a.txt", "A\n"), ("lib/o.txt", "O\n"), ("lib/new.txt", "n\n"))
+    kind = CommittingAside("Do it", "s_1", "aside", own=True) if aside else Committing("Do it", "s_1", own=True)
+    commit = branch.land(commit=kind).history[0].commit
+    assert commit is not None
+    ends = "it is in no commit" if aside else "it landed, and is in no commit"
+    said = f"is in another repository, a submodule perhaps: {ends}"
+    assert set(commit.notes) >= {f"lib/o.txt {said}", f"lib/new.txt {said}"}
+    made = project.git("show", "--name-only", "--format=", "aside" if aside else "HEAD")
+    assert made == "a.txt"
+    assert ((project.root / "lib/o.txt").read_text() == "O\n") != aside
 
 
 def test_undo_can_be_a_commit_too(project: GitProject) -> None:

@@ -35,6 +35,7 @@ DIFFERS = (
     "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules",
 )  # fmt: skip
 ELSEWHERE = "nothing landed: --commit found no git repository that it can use here: "
+NOTHING_OF_IT = "none of it is for this repository to commit"
 NOBODY = (
     "nothing landed: git does not know in whose name it commits; run git config --global user.name NAME"
     " and git config --global user.email ADDRESS, or land without a commit"
@@ -155,16 +156,17 @@ class Committing:
             if not in_git(file.path) and not _is_directory(file)
         }
         rows = list[dict[str, str]]()
-        ignored, marked = _ignored(self._git, list(named)), _marked(self._git)
+        beside = {name for name in named if _is_below_another(self._top, name)}
+        ignored, marked = _ignored(self._git, [name for name in named if name not in beside]), _marked(self._git)
         for name, file in named.items():
             why = ""
-            if name in ignored:
+            if name in beside:
+                self._entries.left_out[name] = "is in another repository, a submodule perhaps"
+            elif name in ignored:
                 self._entries.left_out[name] = "is ignored by git"
             elif name in marked and file.before is not None:
                 # git would take a file that its index skips for one that is gone.
                 self._entries.left_out[name] = "is marked skip-worktree in your index"
-            elif _is_below_another(self._top, name):
-                why = "it belongs to another repository, which --commit leaves alone"
             elif name in edited:
                 why = self._apart(name, file)
             elif name not in tracked and file.before is not None:
@@ -254,7 +256,8 @@ class Committing:
             tree = os.fsdecode(other.run("write-tree")).strip()
             before = git.text("rev-parse", f"{self._head}^{{tree}}") if self._head else None
             if tree == before or not entries.names:
-                return LandedCommit(self._branch, said="your branch has all of it already", notes=left)
+                said = "your branch has all of it already" if entries.names else NOTHING_OF_IT
+                return LandedCommit(self._branch, said=said, notes=left)
             if not wait_for_index(self._git_dir):
                 return LandedCommit(self._branch, said="another git holds index.lock", notes=left)
             return self._commit(other, left)

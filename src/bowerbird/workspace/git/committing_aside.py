@@ -20,6 +20,7 @@ from bowerbird.core.errors import InvalidArgument, LandingRefused
 from bowerbird.workspace.git.committing import (
     DIFFERS,
     ELSEWHERE,
+    NOTHING_OF_IT,
     TRAILER,
     Committing,
     LandedFile,
@@ -182,7 +183,8 @@ class CommittingAside(Committing):
         before = git.text("rev-parse", f"{tip}^{{tree}}") if tip else None
         if self._tree == before or not self._entries.names:
             where = self._branch if self._old else "your branch"
-            return LandedCommit(self._branch, said=f"{where} has all of it already", notes=left)
+            said = f"{where} has all of it already" if self._entries.names else NOTHING_OF_IT
+            return LandedCommit(self._branch, said=said, notes=left)
         signs = self._own and git.text("config", "--type=bool", "commit.gpgsign") == "true"
         options = [*(["-S"] if signs else []), *(["-p", tip] if tip else []), "-F", "-"]
         made = os.fsdecode(git.run("commit-tree", *options, self._tree, stdin=self._message.encode())).strip()
