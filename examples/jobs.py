@@ -107,7 +107,7 @@ JOBS = (
     Job(
         name="croissants",
         kind="computation",
-        prompt=f"How many pieces of the product {PRODUCT} were ordered in total? See data/orders.csv.",
+        prompt=f"What is the total quantity of the product {PRODUCT} in data/orders.csv?",
         check=check_pieces,
         expected=lambda project: f"{ordered_pieces(project)} pieces",
     ),
