@@ -27,6 +27,9 @@ class Preset(msgspec.Struct, frozen=True):
         colon_names: its models have colons in their names (`qwen2:7b`).
         system_role: the role of the system text.
         short_ids: call ids are 9 letters or digits.
+        reasoning_owed: takes no message of the assistant without it, and an empty one for none.
+        marks_claude: caches the models of Anthropic only where the request says so.
+        foreign_signature: what its calls of other models are signed with: it takes none without.
         prices_as: the provider's name in the price package; None = unpriced.
     """
 
@@ -41,6 +44,9 @@ class Preset(msgspec.Struct, frozen=True):
     colon_names: bool = False
     short_ids: bool = False
     system_role: str = "system"
+    foreign_signature: str = ""
+    reasoning_owed: bool = False
+    marks_claude: bool = False
     prices_as: str | None = None
 
 
@@ -80,6 +86,7 @@ PRESETS: Mapping[str, Preset] = {
             "https://openrouter.ai/api/v1",
             "OPENROUTER_API_KEY",
             own_thinking="reasoning",
+            marks_claude=True,
             prices_as="openrouter",
         ),
         Preset(
@@ -88,6 +95,7 @@ PRESETS: Mapping[str, Preset] = {
             "https://generativelanguage.googleapis.com/v1beta/openai",
             "GOOGLE_API_KEY",
             own_thinking="reasoning_effort",
+            foreign_signature="skip_thought_signature_validator",  # as the vendor's page on signatures says
             prices_as="google",
         ),
         Preset(
@@ -105,6 +113,7 @@ PRESETS: Mapping[str, Preset] = {
             "https://api.deepseek.com/v1",
             "DEEPSEEK_API_KEY",
             reasoning_back=True,
+            reasoning_owed=True,
             prices_as="deepseek",
         ),
         Preset(

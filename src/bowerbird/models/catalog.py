@@ -64,10 +64,15 @@ _OPENAI = (
     _Family(r"gpt-[5-9]", 400_000, 128_000, None, _ALL, False, constrained=True, max_name="xhigh"),
 )
 _OTHERS = (
+    _Family(r"deepseek-v4", 1_000_000, 384_000, images=False),
     _Family(r"deepseek-reasoner", 128_000, 64_000, images=False),
     _Family(r"deepseek", 128_000, 8_192, images=False),
     _Family(r"gemini", 1_048_576, 65_536, None, _THREE, constrained=True),
     _Family(r".*(-vl|vision|llava|pixtral|gemma-?3|llama-?4|minicpm-v|moondream)", None, None),
+)
+# With tools, Chat Completions takes these without reasoning only, or not at all.
+_RESPONSES = re.compile(
+    r"gpt-(5\.[4-9]|[6-9])|gpt-daybreak|(gpt-5|o\d|computer-use|codex).*(codex|-pro|preview|deep)"
 )
 _FAMILIES = tuple((re.compile(f.pattern), f) for f in (*_CLAUDE, *_OPENAI, *_OTHERS))
 _UNKNOWN = _Family("", None, None)
@@ -99,6 +104,16 @@ class Traits(msgspec.Struct, frozen=True):
 def _family(model: str) -> _Family:
     name = model.rsplit("/", 1)[-1].lower()  # `anthropic/claude-…` at a gateway
     return next((family for pattern, family in _FAMILIES if pattern.match(name)), _UNKNOWN)
+
+
+def needs_responses(model: str) -> bool:
+    """Whether OpenAI serves `model` to an agent by its Responses wire only.
+
+    Example:
+        >>> needs_responses("gpt-5.5"), needs_responses("gpt-5.1-codex-max"), needs_responses("gpt-5.2")
+        (True, True, False)
+    """
+    return _RESPONSES.match(model) is not None
 
 
 def checks_history(model: str) -> bool:
