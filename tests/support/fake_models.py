@@ -55,6 +55,7 @@ from support.fake_wire import (
     anthropic_json,
     directed_step,
     error_body,
+    ollama_events,
     openai_events,
     openai_json,
     responses_events,
@@ -267,6 +268,8 @@ class FakeModels:
             await _send_whole(writer, 200, headers, content)
             return
         pieces = anthropic_events if anthropic else responses_events if responses else openai_events
+        if path.endswith("/api/chat"):
+            pieces, headers = ollama_events, {"content-type": "application/x-ndjson", **headers}
         await _send_stream(writer, step, headers, pieces(plan, body))
 
 

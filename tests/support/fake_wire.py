@@ -305,3 +305,22 @@ def responses_events(plan: Plan, body: dict[str, Any]) -> Iterator[tuple[bytes, 
         yield _sse("response.output_item.done", {"output_index": index, "item": item}), False
     last = "response.incomplete" if whole["status"] == "incomplete" else "response.completed"
     yield _sse(last, {"response": whole}), False
+
+
+def ollama_events(plan: Plan, body: dict[str, Any]) -> Iterator[tuple[bytes, bool]]:
+    def line(message: dict[str, Any], **more: Any) -> bytes:
+        said = {"model": body.get("model"), "message": {"role": "assistant", "content": "", **message}}
+        return json.dumps({**said, "done": False, **more}).encode() + b"\n"
+
+    for piece in plan.thinking:
+        yield line({"thinking": piece}), True
+    for piece in plan.text:
+        yield line({"content": piece}), True
+    for tool in plan.tools:
+        function = {"name": tool["name"], "arguments": json.loads(tool["raw"])}
+        yield line({"tool_calls": [{"function": function}]}), True
+    stops = {"max_tokens": "length"}
+    used = (
+        {"prompt_eval_count": plan.usage["input"], "eval_count": plan.usage["output"]} if plan.usage else {}
+    )
+    yield line({}, done=True, done_reason=stops.get(plan.stop, "stop"), **used)[:-1] + b"\n", False

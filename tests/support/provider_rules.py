@@ -6,6 +6,7 @@ do about it. A rule that is found enters as one row: the wires it holds on, and 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -268,6 +269,21 @@ def _reasoning_back(_wire: str, body: Body, _headers: Headers) -> Iterator[str]:
         yield "The `reasoning_content` in the thinking mode must be passed back to the API."
 
 
+# The vendor's pages on its chat API and on context length: 4,096 tokens where nobody says more, and the
+# beginning of what is longer is cut without a word; here that is an error.
+def _fits_context(_wire: str, body: Body, _headers: Headers) -> Iterator[str]:
+    room = (body.get("options") or {}).get("num_ctx", 4_096)
+    size = len(json.dumps([body.get("messages"), body.get("tools")])) // 5
+    if size > room:
+        yield f"the prompt of {size} tokens is longer than the context of {room}: it would be cut silently"
+    for message in body.get("messages") or []:
+        for call in message.get("tool_calls") or []:
+            if not isinstance(call["function"]["arguments"], dict):
+                yield "json: cannot unmarshal string into Go struct field .arguments"
+        if message["role"] == "tool" and not message.get("tool_name"):
+            yield "a result names no tool"
+
+
 def _first_is_users(_wire: str, body: Body, _headers: Headers) -> Iterator[str]:
     messages = body.get("messages")
     if not messages:
@@ -299,6 +315,7 @@ RULES = (
     Rule("no temperature", (MESSAGES,), _temperature),
     Rule("closed forms of answers", (MESSAGES,), _forms),
     Rule("reasoning goes back", (CHAT,), _reasoning_back),
+    Rule("fits the context", (OLLAMA,), _fits_context),
     Rule("signed calls", (CHAT,), _signed_calls),
     Rule("a user begins", (MESSAGES,), _first_is_users),
 )  # fmt: skip

@@ -73,10 +73,9 @@ PRESETS: Mapping[str, Preset] = {
         Preset("local", "local", key_needed=False),
         Preset(
             "ollama",
-            "openai",
-            "http://127.0.0.1:11434/v1",
+            "ollama",
+            "http://127.0.0.1:11434",
             key_needed=False,
-            reasoning_back=True,
             colon_names=True,
         ),
         Preset("vllm", "openai", key_variable="VLLM_API_KEY", key_needed=False, reasoning_back=True),

@@ -16,6 +16,8 @@ from bowerbird.models.settings import ModelOverride
 
 _DEFAULT_WINDOW = 200_000
 _DEFAULT_OUTPUT = 16_384
+_OLLAMA_WINDOW = 32_768
+"""What an agent needs and most machines can hold; Ollama makes the context as large as it is asked to."""
 _ALL = ("low", "medium", "high", "max")
 _THREE = ("low", "medium", "high")
 
@@ -152,7 +154,8 @@ def traits_of(
     info = ModelInfo(
         provider=preset.name,
         model=model,
-        context_window=known.context_window or _window(family.window, context_window),
+        context_window=known.context_window
+        or _window(_OLLAMA_WINDOW if preset.wire == "ollama" else family.window, context_window),
         max_output_tokens=known.max_output_tokens or family.output or _DEFAULT_OUTPUT,
         images=images if known.images is None else known.images,
         constrained_output=constrained if known.constrained_output is None else known.constrained_output,
