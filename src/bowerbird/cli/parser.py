@@ -354,7 +354,21 @@ def _config(call: Call) -> typer.Typer:
 
 
 def _model(call: Call) -> typer.Typer:
-    group = typer.Typer(help="The embedded model.", rich_markup_mode=None, no_args_is_help=True)
+    group = typer.Typer(
+        help="Models: try one, fetch the embedded one.", rich_markup_mode=None, no_args_is_help=True
+    )
+
+    @group.command("check")
+    def check(  # pyright: ignore[reportUnusedFunction] - registered
+        name: Annotated[str | None, Argument(metavar="[MODEL]", help="Unset: the configured one.")] = None,
+        whole: Annotated[
+            bool, Option("--whole-window", help="Try 95 % of the window, whatever that costs.")
+        ] = False,
+        write: Annotated[bool, Option("--write", help="Put what follows into the settings file.")] = False,
+        json: Json = False,
+    ) -> int:
+        """Try in a few minutes whether a model, as its endpoint serves it, can do an agent's work."""
+        return call("admin.models", "check", name=name, whole=whole, write=write, json=json)
 
     @group.command("fetch")
     def fetch(  # pyright: ignore[reportUnusedFunction] - registered

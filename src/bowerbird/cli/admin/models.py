@@ -1,7 +1,7 @@
-"""`bowerbird model fetch` (UI-64).
+"""`bowerbird model fetch|check`.
 
-Here: the progress bar and the copy of a file the user has. Not here: downloading, hashes
-(`models/local`).
+Here: the progress bar and the copy of a file the user has; the table of a check, and settings put in place.
+Not here: downloading, hashes (`models/local`), what is checked (`models/check.py`).
 """
 
 import os
@@ -11,12 +11,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bowerbird.cli.terminal.exits import CONFIG, DONE, FAILED, USAGE, CliExit
+import msgspec
+
+from bowerbird.cli.terminal.exits import CONFIG, DONE, FAILED, PARTLY, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
+from bowerbird.cli.terminal.shell import run as run_async
 from bowerbird.cli.terminal.terminal import Terminal, progress_bar
-from bowerbird.cli.terminal.text import size
+from bowerbird.cli.terminal.text import harmless, size, wrapped
 
 if TYPE_CHECKING:
+    from bowerbird.config import Loaded
+    from bowerbird.models.check import Finding, Report
     from bowerbird.models.local.fetch import FetchProgress
     from bowerbird.models.local.weights import Weights
 
@@ -43,6 +48,77 @@ def fetch(shell: Shell, *, small: bool, source: str | None) -> int:
     shell.terminal.line(f"{path} is complete and verified", "green")
     shell.terminal.note('use it with: bowerbird --model local:default "…"')
     return DONE
+
+
+_STYLES = {"good": "green", "poor": "yellow", "bad": "red", "unknown": "dim"}
+_MARKS = {"good": "✓", "poor": "!", "bad": "✗", "unknown": "·"}
+
+
+def check(shell: Shell, *, name: str | None, whole: bool, write: bool, json: bool) -> int:
+    """Try a model on its own endpoint; 0 fit for an agent, 3 with limits, 1 not fit."""
+    from bowerbird.app.choice import choose_model
+    from bowerbird.models.names import parse_model_name
+
+    loaded = shell.load(Path.cwd())
+    named = name or choose_model(loaded).name
+    if not json:
+        shell.terminal.line(f"{named}, as its endpoint serves it; some 25 requests, which may cost money:")
+    report = run_async(lambda: _checked(shell, loaded, named, whole, quiet=json))
+    settings = {f"models.{named}.{key}": value for key, value in report.settings.items()}
+    if json:
+        found = [msgspec.structs.asdict(finding) for finding in report.findings]
+        shell.json({"model": named, "verdict": report.verdict, "settings": settings, "findings": found})
+    else:
+        shell.terminal.line(f"\n{named} is {report.verdict}.")
+        for key, value in settings.items():
+            shell.terminal.line(f"  {key}: {value}")
+    if settings and write:
+        file = run_async(lambda: _written(loaded, str(parse_model_name(named)), report))
+        shell.terminal.note(f"written to {file}")
+    elif settings and not json:
+        shell.terminal.note("`--write` puts this into your settings file")
+    worst = {finding.worth for finding in report.findings}
+    return FAILED if "bad" in worst else PARTLY if "poor" in worst else DONE
+
+
+async def _checked(shell: Shell, loaded: "Loaded", name: str, whole: bool, *, quiet: bool) -> "Report":
+    from bowerbird.app.mapping import model_settings
+    from bowerbird.models.check import Report
+    from bowerbird.models.check import check as check_model
+    from bowerbird.models.registry import open_model
+
+    model = open_model(name, model_settings(loaded))
+    report = Report()
+    try:
+        async for finding in check_model(model, report, whole_window=whole):
+            if not quiet:
+                _show(shell, finding)
+    finally:
+        await model.aclose()
+    return report
+
+
+def _show(shell: Shell, finding: "Finding") -> None:
+    terminal = shell.terminal
+    mark = terminal.styled(_MARKS[finding.worth], _STYLES[finding.worth], terminal.out)
+    width = terminal.width - 2 if terminal.out.is_terminal else 100_000
+    lines = wrapped(f"{finding.name}: {harmless(finding.told)}", width)
+    terminal.write(f"{mark} " + "\n  ".join(lines) + "\n")
+
+
+async def _written(loaded: "Loaded", name: str, report: "Report") -> Path:
+    """Put the settings that follow into the settings file; returns it."""
+    from bowerbird.app.settings.rules import target_file
+    from bowerbird.config.editing import edited, put_beside, take_place
+    from bowerbird.core.processes.alone import alone_in
+
+    file = target_file(loaded)
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with alone_in(file.parent):
+        before = file.read_bytes() if file.exists() else b""
+        values = {("models", name, key): value for key, value in report.settings.items()}
+        take_place(put_beside(file, edited(before, values)), file)
+    return file
 
 
 class Bar:
