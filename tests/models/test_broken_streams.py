@@ -4,11 +4,11 @@ import json
 from contextlib import aclosing
 
 import pytest
-from support.model_settings import HELLO, NAMES, settings_for
+from support.model_settings import HELLO
 
 from bowerbird import Agent
 from bowerbird.core.errors import ModelError
-from bowerbird.models import complete, open_model
+from bowerbird.models import complete
 
 STREAM = {"content-type": "text/event-stream"}
 BEGINS = {
@@ -163,10 +163,9 @@ async def test_an_error_with_the_status_of_success_is_an_error(fake, open_fake, 
         await complete(open_fake(wire), HELLO)
 
 
-async def test_a_pause_of_claude_is_gone_on_from(fake, tmp_path):
+async def test_a_pause_of_claude_is_gone_on_from(fake, open_fake, tmp_path):
     fake.script({"text": "The first half, ", "stop": "pause_turn"}, {"text": "and the second."})
-    model = open_model(NAMES["anthropic"], settings_for(fake))
-    with Agent(workdir=tmp_path, language_model=model) as agent:
+    with Agent(workdir=tmp_path, language_model=open_fake("anthropic")) as agent:
         result = await agent.run("go")
     assert (result.text, fake.request_count) == ("The first half, and the second.", 2)
     assert fake.requests[1]["messages"][1]["content"][0]["text"] == "The first half, "

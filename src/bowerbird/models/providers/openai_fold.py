@@ -108,6 +108,7 @@ class _Chunk(msgspec.Struct):
 
 
 _decode: Callable[[bytes], _Chunk] = decoder(_Chunk)
+_decode_said: Callable[[bytes], dict[str, Any]] = decoder(dict[str, Any])
 
 
 class OpenAIFold:
@@ -170,7 +171,7 @@ class OpenAIFold:
         chunk = _decode(payload)
         events = list(self._first_or_last(chunk))
         if not chunk.choices:  # an error in a form of its own
-            raise self._failed(msgspec.json.decode(payload))
+            raise self._failed(_decode_said(payload))
         message = chunk.choices[0].message
         if message is not None:
             events += self._delta(message)
