@@ -71,6 +71,14 @@ _WAIT = re.compile(rf"(?:retryDelay\W+|(?:try again|retry) (?:in|after) )((?:{_S
 _SECONDS = {"ms": 0.001, "milli": 0.001, "d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
 _LONG_WAIT_S = 60.0
 _REFUSED = re.compile(r"content_policy_violation|content_filter|content management policy", re.IGNORECASE)
+# Anthropic names the part, or says what is wrong with it; OpenAI and its likes; Gemini.
+_PICTURE_REFUSED = re.compile(
+    r"\.image\b|could not process image|image (?:exceeds|dimensions|does not match|is not valid)|"
+    r"(?:unsupported|invalid|input) image|image_(?:parse_error|url)|invalid_image",
+    re.IGNORECASE,
+)
+PICTURES = "pictures"
+"""What a refusal of a picture names in place of a field, see `refused_field`."""
 _REFUSAL_WORDS = re.compile(
     r"unsupported|not supported|does(?: not|n't) support|unrecognized|unknown|unexpected|not permitted|"
     r"not allowed|extra (?:inputs|fields|field)|extra_forbidden|deprecated|only .*default",
@@ -82,12 +90,13 @@ class FieldRefused(ModelError):
     """A server refused one optional field; the adapter will leave it out from now on.
 
     Attributes:
-        field: the refused field of the request.
+        field: the refused field of the request; PICTURES: one of its pictures.
     """
 
     def __init__(self, error: ModelError, field: str) -> None:
+        left_out = "its pictures are" if field == PICTURES else f"the field {field!r} is"
         super().__init__(
-            f"{error} (the field {field!r} is left out from now on)",
+            f"{error} ({left_out} left out from now on)",
             kind="bad_request",
             provider=error.provider,
             model=error.model,
@@ -206,6 +215,8 @@ def refused_field(status: int | None, body: str, optional: Collection[str]) -> s
     if status not in (400, 422):
         return None
     error, said = _error_of(body), _said(body)
+    if PICTURES in optional and _PICTURE_REFUSED.search(said):
+        return PICTURES
     if not _REFUSAL_WORDS.search(said):
         return None
     names = sorted(optional, key=len, reverse=True)
