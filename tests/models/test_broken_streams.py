@@ -98,6 +98,10 @@ ABOUT = {
 FAILURES = {
     "openrouter": {"error": ABOUT, **chunk("error", content="")},
     "openrouter-in-the-choice": {"choices": [{"index": 0, "delta": {"content": ""}, "error": ABOUT}]},
+    "openrouter-limited": {
+        "error": {"code": 429, "message": "Rate limit exceeded"},
+        **chunk("error", content=""),
+    },
     "openrouter-without-words": chunk("error"),
     "glm": chunk("network_error"),
     "deepseek": chunk("insufficient_system_resource"),

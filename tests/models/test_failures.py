@@ -176,6 +176,7 @@ TOO_LONG = [
     (400, "Prompt contains 40000 tokens ... too large for model with 32768 maximum context length"),
     (400, "invalid params, context window exceeds limit"),
     (400, "Please reduce the length of the messages or completion."),
+    (400, "prompt token count of 5000 exceeds the limit of 4096"),
     (429, "Request too large for gpt-4o in organization o on tokens per min (TPM): Limit 30000, Requested "
           "40000. The input or output tokens must be reduced in order to run successfully."),
     (413, "Request too large for model `m` on tokens per minute (TPM): Limit 6000, Requested 7000, please "

@@ -50,6 +50,7 @@ _OVERFLOWS = (
     r"longer than the (?:model's context|maximum model) length",  # Together, vLLM
     r"`inputs` tokens \+ `max_new_tokens` must be",  # Together, TGI
     r"exceed_context_size|exceeds? the (?:available )?context|context size has been exceeded",  # llama.cpp
+    r"token count of [\d,]+ exceeds|exceeds (?:the )?maximum allowed input length",  # Copilot, Poolside
     r"context window.{0,20}exceed|(?:exceed|larger than|fit).{0,40}context window",  # MiniMax, OpenAI
     r"input is too long|too many input tokens",  # Bedrock
     r"too many tokens: ",  # Cohere
@@ -71,14 +72,8 @@ _WAIT = re.compile(rf"(?:retryDelay\W+|(?:try again|retry) (?:in|after) )((?:{_S
 _SECONDS = {"ms": 0.001, "milli": 0.001, "d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
 _LONG_WAIT_S = 60.0
 _REFUSED = re.compile(r"content_policy_violation|content_filter|content management policy", re.IGNORECASE)
-# Anthropic names the part, or says what is wrong with it; OpenAI and its likes; Gemini.
-_PICTURE_REFUSED = re.compile(
-    r"\.image\b|could not process image|image (?:exceeds|dimensions|does not match|is not valid)|"
-    r"(?:unsupported|invalid|input) image|image_(?:parse_error|url)|invalid_image",
-    re.IGNORECASE,
-)
 PICTURES = "pictures"
-"""What a refusal of a picture names in place of a field, see `refused_field`."""
+"""What a refusal of a picture names in place of a field; see `refused_field`."""
 _REFUSAL_WORDS = re.compile(
     r"unsupported|not supported|does(?: not|n't) support|unrecognized|unknown|unexpected|not permitted|"
     r"not allowed|extra (?:inputs|fields|field)|extra_forbidden|deprecated|only .*default",
@@ -212,12 +207,14 @@ def refused_field(status: int | None, body: str, optional: Collection[str]) -> s
         >>> refused_field(400, '{"message":"Unknown parameter: stream_options"}', ["stream_options"])
         'stream_options'
     """
-    if status not in (400, 422):
+    if status not in (400, 404, 422):
         return None
     error, said = _error_of(body), _said(body)
-    if PICTURES in optional and _PICTURE_REFUSED.search(said):
-        return PICTURES
-    if not _REFUSAL_WORDS.search(said):
+    if PICTURES in optional and "image" in said.lower():
+        return (
+            PICTURES  # OpenRouter has no model that takes any (404); others name the part, or what is wrong
+        )
+    if status == 404 or not _REFUSAL_WORDS.search(said):
         return None
     names = sorted(optional, key=len, reverse=True)
     param = error.get("param")

@@ -81,7 +81,7 @@ def build_request(
     if request.thinking is not None and request.thinking.enabled and not may_think:
         notes.append("thinking: left out until the calls at hand are answered, which began without it")
     # Models of a budget take no reasoning of a turn in which they are not to reason.
-    keeps = traits.thinking_form != "budget" or "thinking" in thinking.body
+    keeps = traits.thinking_form != "budget" or ("thinking" in thinking.body and "thinking" not in without)
     tools, system = _tools(request), _system(request)
     body: dict[str, Any] = {
         "model": traits.info.model,
