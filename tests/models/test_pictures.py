@@ -9,6 +9,7 @@ import pytest
 from support.model_settings import HELLO, NAMES, settings_for
 from support.pictures import gif, jpeg, png, webp
 
+from bowerbird import Agent
 from bowerbird.core.errors import ModelError
 from bowerbird.core.messages import (
     BlobSource,
@@ -223,3 +224,26 @@ async def test_reasoning_is_switched_on_and_off_within_a_turn(fake, older, think
     assert fake.refused == []
     asked_for = ["thinking" in request for request in fake.requests]
     assert asked_for == ([began == (THOUGHT,)] * 2 + [True] if thinking else [False] * 3)
+
+
+# ---------------------------------------------------------------- whole turns
+
+
+async def test_a_turn_that_reads_a_picture_of_any_size_goes_on(fake, open_fake, wire, tmp_path):
+    (tmp_path / "tall.png").write_bytes(png(3, 9_000))
+    (tmp_path / "cut.jpg").write_bytes(jpeg()[:40])
+    reads = [{"name": "read_file", "input": {"path": name}} for name in ("tall.png", "cut.jpg")]
+    fake.script({"tools": reads}, {"text": "too large, and broken"})
+    with Agent(workdir=tmp_path, language_model=open_fake(wire)) as agent:
+        result = await agent.run("look")
+    assert (fake.refused, result.text) == ([], "too large, and broken")
+    sent = json.dumps(fake.requests[1]["messages"], ensure_ascii=False)
+    assert "3 × 9,000 pixels, over 8,000" in sent and "broken, or of a format" in sent
+
+
+async def test_a_turn_in_which_the_model_only_thought_goes_on(fake, open_fake, wire, tmp_path):
+    fake.script({"thinking": "hm", "text": ""}, {"text": "done"})
+    with Agent(workdir=tmp_path, language_model=open_fake(wire)) as agent:
+        result = await agent.run("go")
+        again = await agent.run([*result.messages, {"role": "user", "content": "and now?"}])
+    assert (fake.refused, result.text, again.text) == ([], "done", "done")
