@@ -167,6 +167,14 @@ async def test_an_error_with_the_status_of_success_is_an_error(fake, open_fake, 
         await complete(open_fake(wire), HELLO)
 
 
+async def test_a_conversation_that_is_too_long_is_known_within_a_stream(fake, open_fake):
+    said = {"message": "The number of tokens to keep is greater than the context length"}  # LM Studio
+    fake.script({"body": sent({"error": said}), "headers": STREAM})
+    with pytest.raises(ModelError) as caught:
+        await complete(open_fake("openai"), HELLO)
+    assert (caught.value.kind, fake.request_count) == ("context_overflow", 1)
+
+
 async def test_a_pause_of_claude_is_gone_on_from(fake, open_fake, tmp_path):
     fake.script({"text": "The first half, ", "stop": "pause_turn"}, {"text": "and the second."})
     with Agent(workdir=tmp_path, language_model=open_fake("anthropic")) as agent:
