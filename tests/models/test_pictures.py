@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from support.model_settings import HELLO, NAMES, settings_for
 from support.pictures import gif, jpeg, png, webp
+from support.provider_rules import refusal
 
 from bowerbird import Agent
 from bowerbird.core.errors import ModelError
@@ -63,6 +64,26 @@ async def seeing(fake, wire):
     model = open_model(NAMES[wire], settings_for(fake), blobs=blobs.__getitem__)
     yield model, blobs
     await model.aclose()
+
+
+def test_the_table_refuses_these_parts() -> None:
+    """The other side of every test below."""
+
+    def sent(content: bytes, kind: str = "image/png") -> dict[str, Any]:
+        data = base64.b64encode(content).decode()
+        return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
+
+    parts = {
+        "Could not process": [sent(BROKEN)],
+        "media type image/png": [sent(jpeg())],
+        "dimensions exceed": [sent(png(8_001, 1))],
+        "2000 pixels": [sent(png(2_001, 1))] * 21,
+        "5 MB maximum": [sent(png(more=b"x" * (5 << 20)))],
+        "too many": [sent(png())] * 101,
+    }
+    for words, content in parts.items():
+        body = {"messages": [{"role": "user", "content": content}]}
+        assert words in (refusal("/v1/messages", body, {}) or "")
 
 
 @pytest.mark.parametrize(

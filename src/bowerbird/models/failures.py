@@ -152,7 +152,7 @@ def error_from_status(
         redactor: removes secrets from what is quoted.
     """
     said = _said(body)
-    text = said + body[:_BODY_READ]
+    text = said[:_BODY_READ] + body[:_BODY_READ]
     wait = retry_after_s(headers)
     if wait is None and status in RETRYABLE_STATUSES:
         wait = _named_wait(text)
@@ -211,9 +211,7 @@ def refused_field(status: int | None, body: str, optional: Collection[str]) -> s
         return None
     error, said = _error_of(body), _said(body)
     if PICTURES in optional and "image" in said.lower():
-        return (
-            PICTURES  # OpenRouter has no model that takes any (404); others name the part, or what is wrong
-        )
+        return PICTURES  # by name of the part, or what is wrong with it; 404: no model there takes any
     if status == 404 or not _REFUSAL_WORDS.search(said):
         return None
     names = sorted(optional, key=len, reverse=True)
