@@ -14,13 +14,8 @@ from support.provider_rules import refusal
 
 from bowerbird import Agent
 from bowerbird.config.sections.agent import DEFAULT_MODEL
-from bowerbird.core.messages import Message, ToolResultBlock, ToolUseBlock, user_text
-from bowerbird.core.model_presets import PRESETS
-from bowerbird.core.requests import ModelRequest, ToolSpec
+from bowerbird.core.requests import ToolSpec
 from bowerbird.models import Model, complete, open_model
-from bowerbird.models.catalog import traits_of
-from bowerbird.models.providers.ollama_model import OllamaWire
-from bowerbird.models.providers.responses_model import ResponsesWire
 from bowerbird.models.settings import ModelSettings
 from bowerbird.tools.tool import Tool
 
@@ -127,18 +122,6 @@ async def test_a_session_goes_on_after_a_name_that_no_tool_can_have(
         first = await agent.run("go")
         second = await agent.run([*first.messages, {"role": "user", "content": "and now?"}])
     assert (fake.refused, first.text, second.text) == ([], "sorry", "again")
-
-
-@pytest.mark.parametrize("host", ["responses", "ollama"])
-def test_messages_without_words_are_not_sent_on_the_wires_for_text(host: str) -> None:
-    wire = ResponsesWire() if host == "responses" else OllamaWire()
-    call = Message("assistant", (ToolUseBlock("c", "functions.bash", {}),))
-    result = Message("user", (ToolResultBlock("c", "no such tool", True),))
-    request = ModelRequest((user_text("go"), call, result, user_text("on")))
-    body, _ = wire.body(request, traits_of(PRESETS["openai"], "m", own_host=False), {}, frozenset())
-    sent = body["input"] if host == "responses" else body["messages"]
-    assert all(message["content"] for message in sent)
-    assert refusal("/responses" if host == "responses" else "/api/chat", body, {}) is None
 
 
 async def test_a_name_that_comes_after_its_id_is_the_call_s(

@@ -86,7 +86,7 @@ def test_without_any_model_the_error_says_how_to_name_one():
 
 
 def test_presets_know_their_addresses():
-    assert PRESETS["ollama"].base_url == "http://127.0.0.1:11434/v1" and not PRESETS["ollama"].key_needed
+    assert PRESETS["ollama"].base_url == "http://127.0.0.1:11434" and not PRESETS["ollama"].key_needed
 
 
 async def test_a_pool_opens_a_model_once_and_closes_it():

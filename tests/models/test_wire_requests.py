@@ -284,7 +284,7 @@ def test_tool_choice_is_translated(choice, anthropic, openai):
 
 
 def test_output_schemas_are_sent_where_the_provider_constrains():
-    schema = {"type": "object"}
+    schema = {"type": "object", "properties": {}, "additionalProperties": False}
     request = ModelRequest((user_text("x"),), output_schema=schema)
     own = anthropic_body(request, "claude-sonnet-4-5", own_host=True)
     assert own["output_config"]["format"] == {"type": "json_schema", "schema": schema}

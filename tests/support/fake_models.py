@@ -1,4 +1,4 @@
-"""A scripted model server on loopback: Anthropic Messages and OpenAI Chat Completions over real HTTP.
+"""A scripted model server on loopback: Anthropic Messages, OpenAI Chat Completions and Responses over real HTTP.
 
 Here: the server, its scripting and its log of what clients asked. Not here: any of our
 clients, nor checks; tests decide what the log must show. What the real provider would refuse
@@ -55,8 +55,11 @@ from support.fake_wire import (
     anthropic_json,
     directed_step,
     error_body,
+    ollama_events,
     openai_events,
     openai_json,
+    responses_events,
+    responses_json,
 )
 from support.patience import HANG_S
 from support.provider_rules import refusal
@@ -252,6 +255,7 @@ class FakeModels:
             await asyncio.Event().wait()
         await asyncio.sleep(step.get("ttft_s", 0))
         anthropic = path.split("?", maxsplit=1)[0].endswith("/messages")
+        responses = path.split("?", maxsplit=1)[0].endswith("/responses")
         status, headers = step.get("status", 200), step.get("headers", {})
         if status != 200 or "body" in step:
             content = step.get("body", error_body(status, anthropic))
@@ -259,11 +263,14 @@ class FakeModels:
             return
         plan = Plan(step, n, self._salt, body)
         if not body.get("stream"):
-            content = anthropic_json(plan, body) if anthropic else openai_json(plan, body)
+            whole = anthropic_json if anthropic else responses_json if responses else openai_json
+            content = whole(plan, body)
             await _send_whole(writer, 200, headers, content)
             return
-        events = anthropic_events(plan, body) if anthropic else openai_events(plan, body)
-        await _send_stream(writer, step, headers, events)
+        pieces = anthropic_events if anthropic else responses_events if responses else openai_events
+        if path.endswith("/api/chat"):
+            pieces, headers = ollama_events, {"content-type": "application/x-ndjson", **headers}
+        await _send_stream(writer, step, headers, pieces(plan, body))
 
 
 async def _until_closed(reader: asyncio.StreamReader) -> None:

@@ -213,10 +213,10 @@ def openai_events(plan: Plan, body: dict[str, Any]) -> Iterator[tuple[bytes, boo
         yield chunk({"content": piece}), True
     for k, tool in enumerate(plan.tools):
         function = {"name": tool["name"], "arguments": ""}
-        yield (
-            chunk({"tool_calls": [{"index": k, "id": tool["id"], "type": "function", "function": function}]}),
-            False,
-        )
+        call: dict[str, Any] = {"index": k, "id": tool["id"], "type": "function", "function": function}
+        if k == 0 and str(body.get("model")).startswith("gemini"):
+            call["extra_content"] = {"google": {"thought_signature": f"of-{tool['id']}"}}
+        yield chunk({"tool_calls": [call]}), False
         for piece in _pieces(tool["raw"], 3):
             yield chunk({"tool_calls": [{"index": k, "function": {"arguments": piece}}]}), True
     yield chunk({}, _STOP_TO_OPENAI.get(plan.stop, plan.stop)), False
@@ -240,3 +240,87 @@ def openai_json(plan: Plan, body: dict[str, Any]) -> dict[str, Any]:
     choice = {"index": 0, "message": message, "finish_reason": _STOP_TO_OPENAI.get(plan.stop, plan.stop)}
     whole = {"id": "chatcmpl-fake", "object": "chat.completion", "created": 0, "model": body.get("model")}
     return {**whole, "choices": [choice], "usage": _openai_usage(plan)}
+
+
+def _responses_items(plan: Plan) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = []
+    if plan.thinking:
+        summary = [{"type": "summary_text", "text": "".join(plan.thinking)}]
+        kept = f"encrypted-{plan.signature}"
+        items.append({"type": "reasoning", "id": "rs_fake", "summary": summary, "encrypted_content": kept})
+    if plan.text:
+        part = {"type": "output_text", "text": "".join(plan.text), "annotations": []}
+        said = {"type": "message", "id": "msg_fake", "role": "assistant", "status": "completed"}
+        items.append({**said, "phase": "commentary" if plan.tools else "final_answer", "content": [part]})
+    for tool in plan.tools:
+        call = {
+            "type": "function_call",
+            "id": f"fc_{tool['id']}",
+            "call_id": tool["id"],
+            "name": tool["name"],
+        }
+        items.append({**call, "arguments": tool["raw"], "status": "completed"})
+    return items
+
+
+def responses_json(plan: Plan, body: dict[str, Any]) -> dict[str, Any]:
+    whole: dict[str, Any] = {"id": "resp_fake", "object": "response", "model": body.get("model")}
+    whole["status"] = "incomplete" if plan.stop == "max_tokens" else "completed"
+    if plan.stop == "max_tokens":
+        whole["incomplete_details"] = {"reason": "max_output_tokens"}
+    if plan.usage is not None:
+        read = plan.usage["input"] + plan.usage["cache_read"]
+        whole["usage"] = {
+            "input_tokens": read, "input_tokens_details": {"cached_tokens": plan.usage["cache_read"]},
+            "output_tokens": plan.usage["output"],
+            "output_tokens_details": {"reasoning_tokens": plan.usage["reasoning"]},
+            "total_tokens": read + plan.usage["output"],
+        }  # fmt: skip
+    return {**whole, "output": _responses_items(plan)}
+
+
+def responses_events(plan: Plan, body: dict[str, Any]) -> Iterator[tuple[bytes, bool]]:
+    whole = responses_json(plan, body)
+    empty = {**whole, "status": "in_progress", "output": [], "usage": None}
+    yield _sse("response.created", {"response": empty}), False
+    blank = {"reasoning": {"summary": [], "encrypted_content": None}, "message": {"content": []}}
+    for index, item in enumerate(whole["output"]):
+        where = {"output_index": index, "item_id": item["id"]}
+        begun = {**item, **blank.get(item["type"], {"arguments": ""})}
+        yield _sse("response.output_item.added", {"output_index": index, "item": begun}), False
+        if item["type"] == "reasoning":
+            name, pieces, more = "reasoning_summary_text", plan.thinking, {"summary_index": 0}
+        elif item["type"] == "message":
+            name, pieces, more = "output_text", plan.text, {"content_index": 0, "logprobs": []}
+        else:
+            name, pieces, more = "function_call_arguments", _pieces(item["arguments"], 3), {}
+        part = {**where, **more, "part": {"type": name, "text": "", "annotations": []}}
+        if item["type"] == "message":
+            yield _sse("response.content_part.added", part), False
+        elif item["type"] == "reasoning":
+            part["part"] = {"type": "summary_text", "text": ""}
+            yield _sse("response.reasoning_summary_part.added", part), False
+        for piece in pieces:
+            yield _sse(f"response.{name}.delta", {**where, **more, "delta": piece}), True
+        yield _sse("response.output_item.done", {"output_index": index, "item": item}), False
+    last = "response.incomplete" if whole["status"] == "incomplete" else "response.completed"
+    yield _sse(last, {"response": whole}), False
+
+
+def ollama_events(plan: Plan, body: dict[str, Any]) -> Iterator[tuple[bytes, bool]]:
+    def line(message: dict[str, Any], **more: Any) -> bytes:
+        said = {"model": body.get("model"), "message": {"role": "assistant", "content": "", **message}}
+        return json.dumps({**said, "done": False, **more}).encode() + b"\n"
+
+    for piece in plan.thinking:
+        yield line({"thinking": piece}), True
+    for piece in plan.text:
+        yield line({"content": piece}), True
+    for tool in plan.tools:
+        function = {"name": tool["name"], "arguments": json.loads(tool["raw"])}
+        yield line({"tool_calls": [{"function": function}]}), True
+    stops = {"max_tokens": "length"}
+    used = (
+        {"prompt_eval_count": plan.usage["input"], "eval_count": plan.usage["output"]} if plan.usage else {}
+    )
+    yield line({}, done=True, done_reason=stops.get(plan.stop, "stop"), **used)[:-1] + b"\n", False

@@ -7,6 +7,7 @@ do about it. A rule that is found enters as one row: the wires it holds on, and 
 from __future__ import annotations
 
 import base64
+import json
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -60,7 +61,7 @@ def _offered_names(wire: str, body: Body, _headers: Headers) -> Iterator[str]:
 
 
 def _said_names(wire: str, body: Body, _headers: Headers) -> Iterator[str]:
-    for at, message in enumerate(body.get("messages") or []):
+    for at, message in enumerate(body.get("messages") or body.get("input") or []):
         for name in _names_said(wire, message):
             if not _fits(wire, name):
                 yield f"messages.{at}: the name {name!r} of a call should match pattern '{_pattern(wire)}'"
@@ -69,6 +70,8 @@ def _said_names(wire: str, body: Body, _headers: Headers) -> Iterator[str]:
 def _names_said(wire: str, message: Body) -> list[str]:
     if wire == MESSAGES:
         return [block["name"] for block in _blocks(message) if block["type"] == "tool_use"]
+    if wire == RESPONSES:
+        return [message["name"]] if message.get("type") == "function_call" else []
     return [call["function"]["name"] for call in message.get("tool_calls") or []]
 
 
@@ -158,9 +161,36 @@ def _answered_functions(_wire: str, body: Body, _headers: Headers) -> Iterator[s
         )
 
 
+def _answered_items(_wire: str, body: Body, _headers: Headers) -> Iterator[str]:
+    items = body.get("input") or []
+    asked = [item["call_id"] for item in items if item.get("type") == "function_call"]
+    answered = [item["call_id"] for item in items if item.get("type") == "function_call_output"]
+    if missing := [call for call in asked if call not in answered]:
+        yield f"No tool output found for function call {missing[0]}."
+    if missing := [call for call in answered if call not in asked]:
+        yield f"No tool call found for function call output with call_id {missing[0]}."
+    for at, item in enumerate(items):
+        after = items[at + 1] if at + 1 < len(items) else {}
+        its = after.get("type") in ("function_call", "reasoning") or after.get("role") == "assistant"
+        if item.get("type") == "reasoning" and not its:
+            yield f"Item '{item['id']}' of type 'reasoning' was provided without its required following item."
+
+
+# From a developer's report to the vendor's API description (541), and gateways that met it.
+_NEWER = re.compile(r"gpt-(5\.[5-9]|[6-9])|.*codex|.*-pro\b")
+
+
+def _newer_models(_wire: str, body: Body, headers: Headers) -> Iterator[str]:
+    model = str(body.get("model"))
+    if headers.get("host") == "api.openai.com" and body.get("tools") and _NEWER.match(model):
+        yield f"Function tools with reasoning are not supported for {model} in /v1/chat/completions. Use /v1/responses."
+
+
 def _texts(wire: str, body: Body, _headers: Headers) -> Iterator[str]:
     messages = body.get("input" if wire == RESPONSES else "messages") or []
     for at, message in enumerate(messages):
+        if wire == RESPONSES and "role" not in message:
+            continue
         if not message.get("content") and not message.get("tool_calls") and message["role"] != "tool":
             yield f"messages.{at}: content must be non-empty"
         for block in _blocks(message) if wire == MESSAGES else ():
@@ -184,15 +214,18 @@ def _cache_marks(_wire: str, body: Body, _headers: Headers) -> Iterator[str]:
 
 def _pictures_in(wire: str, body: Body) -> Iterator[tuple[str, str, bytes]]:
     """Where each picture stands, the type it is said to be of, its bytes."""
-    for at, message in enumerate(body.get("messages") or []):
-        for number, block in enumerate(_blocks(message)):
+    for at, message in enumerate(body.get("messages") or body.get("input") or []):
+        outputs = message.get("output")  # of a function, on the Responses wire
+        for number, block in enumerate(_blocks(message) + (outputs if isinstance(outputs, list) else [])):
             inner = block.get("content") if block["type"] == "tool_result" else None
             for part in [block, *(inner if isinstance(inner, list) else [])]:
                 where = f"messages.{at}.content.{number}.image.source.base64"
                 if wire == MESSAGES and part["type"] == "image":
                     yield where, part["source"]["media_type"], base64.b64decode(part["source"]["data"])
-                elif part["type"] == "image_url":
-                    kind, data = part["image_url"]["url"].removeprefix("data:").split(";base64,")
+                elif part["type"] in ("image_url", "input_image"):
+                    url = part["image_url"]
+                    url = url if isinstance(url, str) else url["url"]
+                    kind, data = url.removeprefix("data:").split(";base64,")
                     yield where, kind, base64.b64decode(data)
 
 
@@ -268,6 +301,67 @@ def _temperature(_wire: str, body: Body, headers: Headers) -> Iterator[str]:
         yield "temperature: Extra inputs are not permitted"
 
 
+# The vendor's page on structured outputs; its SDK rewrites schemas to the same effect.
+_FORM_KEYS = {
+    "type", "enum", "const", "title", "required", "$ref", "$defs", "definitions", "properties", "anyOf",
+    "allOf", "items", "format", "minItems", "description", "additionalProperties",
+}  # fmt: skip
+
+
+def _forms(_wire: str, body: Body, _headers: Headers) -> Iterator[str]:
+    form = (body.get("output_config") or {}).get("format")
+    yield from _form_faults(form["schema"]) if form else ()
+
+
+def _form_faults(schema: Any) -> Iterator[str]:
+    if not isinstance(schema, dict):
+        return
+    for key in set(schema) - _FORM_KEYS:
+        yield f"output_config.format.schema: For '{schema.get('type')}' type, property '{key}' is not supported"
+    if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
+        yield "output_config.format.schema: For 'object' type, 'additionalProperties' must be explicitly set to false"
+    for key in ("properties", "$defs", "definitions"):
+        for part in (schema.get(key) or {}).values():
+            yield from _form_faults(part)
+    for part in (*(schema.get("anyOf") or ()), *(schema.get("allOf") or ()), schema.get("items")):
+        yield from _form_faults(part)
+
+
+# The vendor's page on thought signatures: the first call of each step has one. From Gemini 3 on.
+def _signed_calls(_wire: str, body: Body, _headers: Headers) -> Iterator[str]:
+    if not re.match(r"gemini-([3-9]|\d\d)", str(body.get("model"))):
+        return
+    for at, message in enumerate(body.get("messages") or []):
+        calls = message.get("tool_calls") or []
+        if calls and not ((calls[0].get("extra_content") or {}).get("google") or {}).get("thought_signature"):
+            name = calls[0]["function"]["name"]
+            yield f"Function call is missing a thought_signature in functionCall parts. `default_api:{name}`, position {at}."
+
+
+# The vendor's guide to thinking mode, and what its server answers in many reports.
+def _reasoning_back(_wire: str, body: Body, _headers: Headers) -> Iterator[str]:
+    said = [m for m in body.get("messages") or [] if m["role"] == "assistant"]
+    thinks = (body.get("thinking") or {}).get("type") != "disabled" and bool(body.get("tools"))
+    thinks &= str(body.get("model")).startswith("deepseek-v4")
+    if thinks and any("reasoning_content" not in message for message in said):
+        yield "The `reasoning_content` in the thinking mode must be passed back to the API."
+
+
+# The vendor's pages on its chat API and on context length: 4,096 tokens where nobody says more, and the
+# beginning of what is longer is cut without a word; here that is an error.
+def _fits_context(_wire: str, body: Body, _headers: Headers) -> Iterator[str]:
+    room = (body.get("options") or {}).get("num_ctx", 4_096)
+    size = len(json.dumps([body.get("messages"), body.get("tools")])) // 5
+    if size > room:
+        yield f"the prompt of {size} tokens is longer than the context of {room}: it would be cut silently"
+    for message in body.get("messages") or []:
+        for call in message.get("tool_calls") or []:
+            if not isinstance(call["function"]["arguments"], dict):
+                yield "json: cannot unmarshal string into Go struct field .arguments"
+        if message["role"] == "tool" and not message.get("tool_name"):
+            yield "a result names no tool"
+
+
 def _first_is_users(_wire: str, body: Body, _headers: Headers) -> Iterator[str]:
     messages = body.get("messages")
     if not messages:
@@ -286,16 +380,22 @@ class Rule(NamedTuple):
 
 RULES = (
     Rule("names of tools", (MESSAGES, CHAT, RESPONSES, OLLAMA), _offered_names),
-    Rule("names of calls", (MESSAGES, CHAT), _said_names),
+    Rule("names of calls", (MESSAGES, CHAT, RESPONSES), _said_names),
     Rule("schemas are objects", (MESSAGES, CHAT, RESPONSES), _schema_tops),
     Rule("arrays have items", (CHAT, RESPONSES), _schema_arrays),
     Rule("calls have results", (MESSAGES,), _answered_calls),
     Rule("calls have results", (CHAT,), _answered_functions),
+    Rule("calls have results", (RESPONSES,), _answered_items),
+    Rule("newer models by Responses", (CHAT,), _newer_models),
     Rule("no empty text", (MESSAGES, CHAT, RESPONSES), _texts),
     Rule("cache marks", (MESSAGES,), _cache_marks),
     Rule("errors are text", (MESSAGES,), _error_results),
-    Rule("pictures", (MESSAGES, CHAT), _pictures),
+    Rule("pictures", (MESSAGES, CHAT, RESPONSES), _pictures),
     Rule("thoughts", (MESSAGES,), _thoughts),
     Rule("no temperature", (MESSAGES,), _temperature),
+    Rule("closed forms of answers", (MESSAGES,), _forms),
+    Rule("reasoning goes back", (CHAT,), _reasoning_back),
+    Rule("fits the context", (OLLAMA,), _fits_context),
+    Rule("signed calls", (CHAT,), _signed_calls),
     Rule("a user begins", (MESSAGES,), _first_is_users),
 )  # fmt: skip

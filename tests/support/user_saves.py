@@ -242,14 +242,14 @@ async def run_file_history(place: Path, seed: int) -> list[str]:
                 if len(agents) < 3 and chance.random() < 0.15:
                     agents.append(Agent(agents[0].branch.fork(), chance, gone))
                 elif chance.random() < 0.2:
-                    _bring_home(agents[0].branch, agent.branch, chance)
+                    _bring_home(agents[0].branch, agent.branch, chance, gone)
                 else:
                     await agent.step()
             if chance.random() < 0.3:
                 user.save()
         for agent in agents:
-            _bring_home(agents[0].branch, agent.branch, chance)
-        _bring_home(agents[0].branch, agents[0].branch, chance)
+            _bring_home(agents[0].branch, agent.branch, chance, gone)
+        _bring_home(agents[0].branch, agents[0].branch, chance, gone)
         return user.lost(gone)
 
 
@@ -270,13 +270,17 @@ def _saves_inside(user: User, chance: random.Random) -> Generator[None]:
         _waiting[:] = []
 
 
-def _bring_home(first: Branch, branch: Branch, chance: random.Random) -> None:
-    """Land a branch, or merge a fork into the first one."""
+def _bring_home(first: Branch, branch: Branch, chance: random.Random, gone: set[str]) -> None:
+    """Land a branch, or merge a fork into the first one; what a forced merge names as lost was given up."""
     with contextlib.suppress(BowerbirdError, LandingRefused):
         if branch is first:
             first.land(partial=True)
-        else:
-            first.merge(branch, force=chance.random() < 0.3)
+            return
+        merged = first.merge(branch, force=chance.random() < 0.3)
+        for conflict in merged.details.values():
+            for hunk in conflict.lost:
+                lines = hunk.body.decode().splitlines(keepends=True)
+                gone.update(line[1:] for line in lines if line.startswith("+"))
 
 
 async def run_command_history(place: Path, seed: int, tier: str) -> list[str]:
@@ -295,13 +299,13 @@ async def run_command_history(place: Path, seed: int, tier: str) -> list[str]:
                 if running and chance.random() < 0.4:
                     await _end(desk, running)
                 if chance.random() < 0.3:
-                    _bring_home(desk.branch, desk.branch, chance)
+                    _bring_home(desk.branch, desk.branch, chance, set())
         finally:
             await _end(desk, running)
             saving.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await saving
-        _bring_home(desk.branch, desk.branch, chance)
+        _bring_home(desk.branch, desk.branch, chance, set())
         return user.lost(set())
 
 

@@ -27,6 +27,9 @@ class Preset(msgspec.Struct, frozen=True):
         colon_names: its models have colons in their names (`qwen2:7b`).
         system_role: the role of the system text.
         short_ids: call ids are 9 letters or digits.
+        reasoning_owed: takes no message of the assistant without it, and an empty one for none.
+        marks_claude: caches the models of Anthropic only where the request says so.
+        foreign_signature: what its calls of other models are signed with: it takes none without.
         prices_as: the provider's name in the price package; None = unpriced.
     """
 
@@ -41,6 +44,9 @@ class Preset(msgspec.Struct, frozen=True):
     colon_names: bool = False
     short_ids: bool = False
     system_role: str = "system"
+    foreign_signature: str = ""
+    reasoning_owed: bool = False
+    marks_claude: bool = False
     prices_as: str | None = None
 
 
@@ -67,10 +73,9 @@ PRESETS: Mapping[str, Preset] = {
         Preset("local", "local", key_needed=False),
         Preset(
             "ollama",
-            "openai",
-            "http://127.0.0.1:11434/v1",
+            "ollama",
+            "http://127.0.0.1:11434",
             key_needed=False,
-            reasoning_back=True,
             colon_names=True,
         ),
         Preset("vllm", "openai", key_variable="VLLM_API_KEY", key_needed=False, reasoning_back=True),
@@ -80,6 +85,7 @@ PRESETS: Mapping[str, Preset] = {
             "https://openrouter.ai/api/v1",
             "OPENROUTER_API_KEY",
             own_thinking="reasoning",
+            marks_claude=True,
             prices_as="openrouter",
         ),
         Preset(
@@ -88,6 +94,7 @@ PRESETS: Mapping[str, Preset] = {
             "https://generativelanguage.googleapis.com/v1beta/openai",
             "GOOGLE_API_KEY",
             own_thinking="reasoning_effort",
+            foreign_signature="skip_thought_signature_validator",  # as the vendor's page on signatures says
             prices_as="google",
         ),
         Preset(
@@ -105,6 +112,7 @@ PRESETS: Mapping[str, Preset] = {
             "https://api.deepseek.com/v1",
             "DEEPSEEK_API_KEY",
             reasoning_back=True,
+            reasoning_owed=True,
             prices_as="deepseek",
         ),
         Preset(

@@ -9,7 +9,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from bowerbird.core.model_presets import Preset
-from bowerbird.models.catalog import Traits, traits_of
+from bowerbird.models.catalog import Traits, needs_responses, traits_of
 from bowerbird.models.failures import Asked
 from bowerbird.models.keys import base_url_of, missing_key_of, provider_of
 from bowerbird.models.names import ModelName, preset_of
@@ -68,7 +68,8 @@ def open_at(
 def _wire(
     preset: Preset, endpoint: Endpoint, redactor: Redactor, *, own_host: bool
 ) -> tuple[Wire, Connection]:
-    match preset.wire:
+    moved = preset.name == "openai" and own_host and needs_responses(endpoint.asked.model)
+    match "responses" if moved else preset.wire:
         case "anthropic":
             return anthropic_model.AnthropicWire(), anthropic_model.connect(endpoint, redactor)
         case "responses":

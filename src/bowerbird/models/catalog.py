@@ -16,6 +16,8 @@ from bowerbird.models.settings import ModelOverride
 
 _DEFAULT_WINDOW = 200_000
 _DEFAULT_OUTPUT = 16_384
+_OLLAMA_WINDOW = 32_768
+"""What an agent needs and most machines can hold; Ollama makes the context as large as it is asked to."""
 _ALL = ("low", "medium", "high", "max")
 _THREE = ("low", "medium", "high")
 
@@ -64,10 +66,15 @@ _OPENAI = (
     _Family(r"gpt-[5-9]", 400_000, 128_000, None, _ALL, False, constrained=True, max_name="xhigh"),
 )
 _OTHERS = (
+    _Family(r"deepseek-v4", 1_000_000, 384_000, images=False),
     _Family(r"deepseek-reasoner", 128_000, 64_000, images=False),
     _Family(r"deepseek", 128_000, 8_192, images=False),
     _Family(r"gemini", 1_048_576, 65_536, None, _THREE, constrained=True),
     _Family(r".*(-vl|vision|llava|pixtral|gemma-?3|llama-?4|minicpm-v|moondream)", None, None),
+)
+# With tools, Chat Completions takes these without reasoning only, or not at all.
+_RESPONSES = re.compile(
+    r"gpt-(5\.[4-9]|[6-9])|gpt-daybreak|(gpt-5|o\d|computer-use|codex).*(codex|-pro|preview|deep)"
 )
 _FAMILIES = tuple((re.compile(f.pattern), f) for f in (*_CLAUDE, *_OPENAI, *_OTHERS))
 _UNKNOWN = _Family("", None, None)
@@ -99,6 +106,16 @@ class Traits(msgspec.Struct, frozen=True):
 def _family(model: str) -> _Family:
     name = model.rsplit("/", 1)[-1].lower()  # `anthropic/claude-…` at a gateway
     return next((family for pattern, family in _FAMILIES if pattern.match(name)), _UNKNOWN)
+
+
+def needs_responses(model: str) -> bool:
+    """Whether OpenAI serves `model` to an agent by its Responses wire only.
+
+    Example:
+        >>> needs_responses("gpt-5.5"), needs_responses("gpt-5.1-codex-max"), needs_responses("gpt-5.2")
+        (True, True, False)
+    """
+    return _RESPONSES.match(model) is not None
 
 
 def checks_history(model: str) -> bool:
@@ -137,7 +154,8 @@ def traits_of(
     info = ModelInfo(
         provider=preset.name,
         model=model,
-        context_window=known.context_window or _window(family.window, context_window),
+        context_window=known.context_window
+        or _window(_OLLAMA_WINDOW if preset.wire == "ollama" else family.window, context_window),
         max_output_tokens=known.max_output_tokens or family.output or _DEFAULT_OUTPUT,
         images=images if known.images is None else known.images,
         constrained_output=constrained if known.constrained_output is None else known.constrained_output,

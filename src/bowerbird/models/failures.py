@@ -218,7 +218,8 @@ def refused_field(status: int | None, body: str, optional: Collection[str]) -> s
     param = error.get("param")
     if isinstance(param, str) and param.split(".", 1)[0] in names:
         return param.split(".", 1)[0]
-    return next((n for n in names if re.search(rf"(?<!\w){re.escape(n)}(?!\w)", said)), None)
+    # Of `think` they speak as of thinking.
+    return next((n for n in names if re.search(rf"(?<!\w){re.escape(n)}(?:ing)?(?!\w)", said)), None)
 
 
 def _error_of(body: str) -> dict[str, Any]:

@@ -34,5 +34,5 @@ def base_url_of(preset: Preset, provider: ProviderSettings) -> str:
     if url is None:
         raise ConfigError(f"{preset.name} needs a base URL: set providers.{preset.name}.base_url")
     url = url.rstrip("/")
-    # The path of its requests begins with /v1; people write the URL either way.
-    return url.removesuffix("/v1") if preset.wire == "anthropic" else url
+    # The path of these requests does not begin there; people write the URL either way.
+    return url.removesuffix("/v1") if preset.wire in ("anthropic", "ollama") else url

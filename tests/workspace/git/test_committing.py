@@ -191,7 +191,9 @@ def test_a_file_of_a_submodule_lands_and_is_in_no_commit(
     project.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "lib")
     project.git("commit", "-qm", "with a submodule")
     branch = edited(project, ("a.txt", "A\n"), ("lib/o.txt", "O\n"), ("lib/new.txt", "n\n"))
-    kind = CommittingAside("Do it", "s_1", "aside", own=True) if aside else Committing("Do it", "s_1", own=True)
+    kind = (
+        CommittingAside("Do it", "s_1", "aside", own=True) if aside else Committing("Do it", "s_1", own=True)
+    )
     commit = branch.land(commit=kind).history[0].commit
     assert commit is not None
     ends = "it is in no commit" if aside else "it landed, and is in no commit"

@@ -31,6 +31,7 @@ from bowerbird.models.providers.content import (
     IMAGE_TYPES,
     base64_of,
     described,
+    strict_schema,
     wire_id,
     wire_name,
     wire_schema,
@@ -106,8 +107,12 @@ def build_request(
     elif choice is not None:
         body["tool_choice"] = choice
     if request.output_schema is not None and traits.info.constrained_output:
-        schema = {"type": "json_schema", "schema": request.output_schema}
-        body["output_config"] = {**body.get("output_config", {}), "format": schema}
+        strict = strict_schema(request.output_schema)
+        if strict is None:
+            notes.append("output schema: left to the instructions, it has objects with keys of any name")
+        else:
+            form = {"type": "json_schema", "schema": strict}
+            body["output_config"] = {**body.get("output_config", {}), "format": form}
     return {key: value for key, value in body.items() if key not in without}, tuple(notes)
 
 

@@ -154,7 +154,7 @@ def _encoded(
     if kept is not None and (kept.key, kept.marks, kept.following) == (key, marks, following):
         return kept
     wire = translate(part, at)
-    roles = (str(wire[0]["role"]), str(wire[-1]["role"])) if wire else ("", "")
+    roles = (str(wire[0].get("role", "")), str(wire[-1].get("role", ""))) if wire else ("", "")
     made = _Encoded(key, marks, following, encode_part(wire)[1:-1], *roles)
     if not any(message.images for message in part):  # their bytes may come or go
         vars(_home(part))[_KEPT_AS] = made

@@ -35,6 +35,11 @@ _NO_SCHEMAS = frozenset(("enum", "const", "default", "examples", "required", "ty
 _NAMED = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"))
 _DEEPEST = 16
 _KEPT_AS = "_wire_schema"
+# What a form of answers may say where each object must be closed and no limit is known.
+_SAID_STRICTLY = frozenset(("type", "enum", "const", "title", "required", "$ref"))
+_STRICT_FORMATS = frozenset(
+    ("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid")
+)
 
 
 def images_in(messages: Iterable[Message]) -> list[ImageBlock]:
@@ -212,4 +217,55 @@ def _with_items(schema: Any) -> Any:
         places = cast("list[Any]", made.get("prefixItems") or made.get("items") or [])
         different = [place for at, place in enumerate(places) if place not in places[:at]]
         made["items"] = different[0] if len(different) == 1 else {"anyOf": different} if different else {}
+    return made
+
+
+def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a form of answers as the strictest provider takes it; None where it cannot be said there.
+
+    Objects are closed; limits stand in the description, and still hold when the answer is checked.
+
+    Example:
+        >>> strict_schema({"type": "integer", "minimum": 1})
+        {'type': 'integer', 'description': '{minimum: 1}'}
+        >>> strict_schema({"type": "object", "additionalProperties": {"type": "string"}})
+    """
+    try:
+        return _strict(schema)
+    except ValueError:
+        return None
+
+
+def _strict(schema: Any) -> dict[str, Any]:
+    if not isinstance(schema, Mapping):
+        raise ValueError("no schema")
+    given = dict(cast("Mapping[str, Any]", schema))
+    kinds = given.get("type")
+    if isinstance(kinds, list):
+        apart = [{**given, "type": kind} for kind in cast("list[str]", kinds)]
+        return {"anyOf": [_strict(one) for one in apart]}
+    made: dict[str, Any] = {}
+    limits: list[str] = []
+    if kinds == "object" and "properties" not in given and given.get("additionalProperties") is not False:
+        raise ValueError("an object whose keys are not known")
+    for key, value in given.items():
+        if key in _SAID_STRICTLY or (key == "minItems" and value in (0, 1)):
+            made[key] = value
+        elif key in ("$defs", "definitions", "properties"):
+            named = cast("Mapping[str, Any]", value)
+            made[key] = {name: _strict(part) for name, part in named.items()}
+        elif key in _COMBINED:
+            parts = cast("list[Any]", value)
+            made["allOf" if key == "allOf" else "anyOf"] = [_strict(part) for part in parts]
+        elif key == "items":
+            made[key] = _strict(value)
+        elif key == "format" and value in _STRICT_FORMATS:
+            made[key] = value
+        elif key not in ("description", "additionalProperties", "default"):
+            limits.append(f"{key}: {value}")
+    if kinds == "object":
+        made = {**made, "properties": made.get("properties", {}), "additionalProperties": False}
+    said = [str(given.get("description") or ""), "{" + ", ".join(limits) + "}" if limits else ""]
+    if any(said):
+        made["description"] = "\n\n".join(filter(None, said))
     return made

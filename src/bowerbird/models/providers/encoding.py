@@ -10,12 +10,12 @@ import msgspec
 
 # The cached prefix first, in the order in which providers read it: two requests of one session then
 # share their bytes as far as they share their content.
-_FIRST = ("tools", "system", "messages")
+_FIRST = ("tools", "system", "instructions", "messages", "input")
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 def encode_body(body: Mapping[str, Any]) -> bytes:
-    """Return `body` as JSON: tools, system, messages, then the other keys sorted; all inner keys sorted.
+    """Return `body` as JSON: tools, system, messages first, then the other keys; all inner keys sorted.
 
     Example:
         >>> encode_body({"model": "m", "messages": [{"role": "user", "content": "a"}]})
@@ -25,7 +25,7 @@ def encode_body(body: Mapping[str, Any]) -> bytes:
     parts: list[bytes | memoryview] = [b"{"]
     for at, key in enumerate(keys):
         parts += (b"," if at else b"", b'"%b":' % key.encode())
-        parts += _items(body[key]) if key == "messages" else (encode_part(body[key]),)
+        parts += _items(body[key]) if key in ("messages", "input") else (encode_part(body[key]),)
     return b"".join((*parts, b"}"))  # of a long conversation half a megabyte: put together once
 
 

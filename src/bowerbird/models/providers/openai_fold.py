@@ -60,6 +60,7 @@ class _CompletionDetails(msgspec.Struct):
 class _Usage(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    total_tokens: int | None = None
     prompt_cache_hit_tokens: int | None = None  # DeepSeek
     prompt_tokens_details: _PromptDetails | None = None
     completion_tokens_details: _CompletionDetails | None = None
@@ -74,6 +75,7 @@ class _ToolCall(msgspec.Struct):
     index: int | None = None
     id: str | None = None
     function: _Function | None = None
+    extra_content: dict[str, Any] | None = None  # Gemini's signature
 
 
 class _Thought(msgspec.Struct):
@@ -89,6 +91,7 @@ class _Delta(msgspec.Struct):
     content: str | list[_ContentPart] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
+    reasoning_details: list[dict[str, Any]] | None = None  # OpenRouter
     refusal: str | None = None
     tool_calls: list[_ToolCall] | None = None
 
@@ -98,6 +101,7 @@ class _Choice(msgspec.Struct):
     message: _Delta | None = None
     finish_reason: str | None = None
     error: dict[str, Any] | str | None = None
+    usage: _Usage | None = None  # Kimi
 
 
 class _Chunk(msgspec.Struct):
@@ -138,6 +142,7 @@ class OpenAIFold:
         self._tags: ThinkTags | None = ThinkTags() if think_tags else None
         self._calls: dict[int, Call] = {}
         self._ids: dict[int, str | None] = {}
+        self._details: dict[tuple[Any, Any], dict[str, Any]] = {}  # by index and type
         self._highest = 0  # of their indexes
         self._stop: StopReason | None = None
         self._refused = False
@@ -159,8 +164,7 @@ class OpenAIFold:
         choices = chunk.choices
         if choices and self._started:
             choice = choices[0]
-            if chunk.usage is not None:
-                self._usage = chunk.usage
+            self._usage = chunk.usage or choice.usage or self._usage
             if chunk.error or choice.error or choice.finish_reason:
                 self._end(chunk, choice)
             return self._delta(choice.delta) if choice.delta else ()
@@ -184,6 +188,8 @@ class OpenAIFold:
 
     def end(self) -> End:
         """Return the final event of a complete answer."""
+        if self._details:
+            self._answer.add_redacted(compact_json({"reasoning_details": list(self._details.values())}))
         return self._answer.end("refusal" if self._refused else self._stop or "other", self.usage)
 
     @property
@@ -197,7 +203,10 @@ class OpenAIFold:
         written = (prompt.cache_write_tokens if prompt else None) or 0
         return Usage(
             input_tokens=max(0, reported.prompt_tokens - cached - written),
-            output_tokens=reported.completion_tokens or 0,
+            # Some count no reasoning among what was written, but all of it in the total.
+            output_tokens=max(
+                reported.completion_tokens or 0, (reported.total_tokens or 0) - reported.prompt_tokens
+            ),
             cache_read_tokens=cached,
             cache_write_tokens=written,
             reasoning_tokens=(output.reasoning_tokens or 0) if output else 0,
@@ -232,6 +241,8 @@ class OpenAIFold:
         text = delta.content
         reasoning = delta.reasoning_content or delta.reasoning
         plain = self._tags is None or self._tags.done
+        for part in delta.reasoning_details or ():
+            self._detail(part)
         if text and plain and isinstance(text, str) and not reasoning and not delta.tool_calls:
             self._answer.add_text(text)
             return (TextDelta(text),)
@@ -246,6 +257,15 @@ class OpenAIFold:
         for call in delta.tool_calls or ():
             events += self._call(call)
         return events
+
+    def _detail(self, part: dict[str, Any]) -> None:
+        """Put the pieces of a part of the reasoning together: the whole goes back as it was."""
+        known = self._details.setdefault((part.get("index"), part.get("type")), {})
+        for key, value in part.items():
+            if key in ("text", "summary", "data") and isinstance(known.get(key), str):
+                known[key] += value or ""
+            elif value is not None or key not in known:
+                known[key] = value
 
     def _think(self, text: str) -> ModelEvent:
         self._answer.add_thinking(text)
@@ -298,6 +318,9 @@ class OpenAIFold:
             events.append(ToolCallStart(known.id, known.name))
         elif name and not known.name:
             known.name = name  # it came after its id
+        if delta.extra_content:
+            signed = {"call": known.id, "extra_content": delta.extra_content}
+            self._answer.add_redacted(compact_json(signed))
         arguments = delta.function.arguments if delta.function else None
         if arguments:
             text = arguments if isinstance(arguments, str) else compact_json(arguments)

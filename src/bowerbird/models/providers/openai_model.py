@@ -4,6 +4,7 @@ Here: `build_request`, and how requests prove who asks. Not here: answers (`open
 (`adapter`), HTTP (`transport`).
 """
 
+import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from bowerbird.core.messages import (
     Block,
     ImageBlock,
     Message,
+    RedactedThinkingBlock,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
@@ -43,7 +45,7 @@ OPTIONAL_FIELDS = frozenset(
     {
         "max_completion_tokens", "max_tokens", "temperature", "stream", "stream_options", "thinking",
         "reasoning_effort", "reasoning", "reasoning_content", "prompt_cache_key", "response_format",
-        "tool_choice",
+        "tool_choice", "cache_control",
     }
 )  # fmt: skip
 _OTHER_LIMIT = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
@@ -100,6 +102,8 @@ def build_request(
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
     if request.session and preset.name == "openai" and traits.own_host:
         body["prompt_cache_key"] = request.session
+    if preset.marks_claude and "claude" in traits.info.model:
+        body["cache_control"] = {"type": "ephemeral"}
     if "stream" in without:
         body.pop("stream_options")
     return {key: value for key, value in body.items() if key not in without}, thinking.notes
@@ -135,7 +139,9 @@ class _MessageKey(NamedTuple):
     origin: str
     short_ids: bool
     reasoning_back: bool
+    reasoning_owed: bool
     dated: bool
+    foreign_signature: str
 
 
 def message_key(traits: Traits, preset: Preset, without: frozenset[str], *, dated: bool) -> _MessageKey:
@@ -143,7 +149,15 @@ def message_key(traits: Traits, preset: Preset, without: frozenset[str], *, date
     # Another server behind the prefix of OpenAI is only compatible.
     takes_it = not traits.own_host if preset.name == "openai" else preset.reasoning_back
     reasoning_back = takes_it and "reasoning_content" not in without
-    return _MessageKey("openai", traits.info.name, preset.short_ids, reasoning_back, dated)
+    return _MessageKey(
+        wire="openai",
+        origin=traits.info.name,
+        short_ids=preset.short_ids,
+        reasoning_back=reasoning_back,
+        reasoning_owed=preset.reasoning_owed,
+        dated=dated,
+        foreign_signature=preset.foreign_signature,
+    )
 
 
 class _Translation:
@@ -184,14 +198,33 @@ class _Translation:
         data: dict[str, Any] = {"role": "assistant", "content": text or None}
         if calls:
             data["tool_calls"] = calls
+        data |= self._given_back(message, calls)
         thoughts = [
             b.thinking
             for b in message.content
             if isinstance(b, ThinkingBlock) and b.origin == self._key.origin
         ]
-        if thoughts and self._key.reasoning_back:
+        if self._key.reasoning_back and (thoughts or self._key.reasoning_owed):
             data["reasoning_content"] = "".join(thoughts)
         return [data]
+
+    def _given_back(self, message: Message, calls: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Sign `calls` as they were signed; return the fields of the message that its model wants back."""
+        fields: dict[str, Any] = {}
+        extra: dict[str, Any] = {}
+        for block in message.content:
+            if isinstance(block, RedactedThinkingBlock) and block.origin == self._key.origin:
+                kept: dict[str, Any] = json.loads(block.data)
+                if "call" in kept:
+                    extra[self._id(kept["call"])] = kept["extra_content"]
+                else:
+                    fields |= kept
+        for call in calls:
+            if call["id"] in extra:
+                call["extra_content"] = extra[call["id"]]
+        if calls and not extra and self._key.foreign_signature:
+            calls[0]["extra_content"] = {"google": {"thought_signature": self._key.foreign_signature}}
+        return fields
 
     def _user(self, message: Message) -> list[dict[str, Any]]:
         """Results first and directly after their calls, then what else the message holds."""

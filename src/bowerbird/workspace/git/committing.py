@@ -157,7 +157,8 @@ class Committing:
         }
         rows = list[dict[str, str]]()
         beside = {name for name in named if _is_below_another(self._top, name)}
-        ignored, marked = _ignored(self._git, [name for name in named if name not in beside]), _marked(self._git)
+        ignored = _ignored(self._git, [name for name in named if name not in beside])
+        marked = _marked(self._git)
         for name, file in named.items():
             why = ""
             if name in beside:
