@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from support.agent_turns import call, results
 from support.fake_models import FakeModels
+from support.pictures import png
 
 from bowerbird.core.errors import InvalidArgument
 
-PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4
+PNG = png(more=bytes(range(256)) * 4)
 ENCODED = base64.b64encode(PNG).decode()
 
 

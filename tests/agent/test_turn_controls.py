@@ -361,11 +361,22 @@ async def test_when_no_summary_helps_the_oldest_exchanges_are_left_out(
     assert "next?" in texts(fake.requests[-1])[-1]
 
 
-async def test_an_overflow_is_summarised_and_asked_again(fake: FakeModels, turn: Run) -> None:
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "prompt is too long: 210000 tokens > 200000 maximum"),
+        (400, "The input token count (1196265) exceeds the maximum number of tokens allowed (1048576)."),
+        (413, "Request exceeds the maximum size"),
+        (500, "Cannot truncate prompt with n_keep (15028) >= n_ctx (7424)"),
+    ],
+    ids=["claude", "gemini", "bytes", "lmstudio"],
+)
+async def test_an_overflow_is_summarised_and_asked_again(
+    fake: FakeModels, turn: Run, status: int, message: str
+) -> None:
     """AG-56."""
-    message = "prompt is too long: 210000 tokens > 200000 maximum"
     error = {"type": "invalid_request_error", "message": message}
-    too_long = {"status": 400, "body": {"type": "error", "error": error}}
+    too_long = {"status": status, "body": {"type": "error", "error": error}}
 
     def answer(body: dict[str, Any], n: int) -> dict[str, Any]:
         if is_summary(body):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from support.chats import Chatting
+from support.pictures import png
 
 from bowerbird.channels.commands import parsed
 from bowerbird.channels.contract import Media
@@ -93,11 +94,11 @@ async def test_pictures_and_files_reach_the_model_and_the_branch(
     """AS-2, AS-23: images become blobs; a document goes to uploads/NAME, `-1` on collision."""
     import base64
 
-    png = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"0" * 20).decode()
+    encoded = base64.b64encode(png()).decode()
 
     def done(message: Any) -> Any:
         if message.media[0].kind == "photo":
-            return replace(message, image_base64=png, image_mime_type="image/png")
+            return replace(message, image_base64=encoded, image_mime_type="image/png")
         source = tmp_path / f"download-{message.message_id}"
         source.write_bytes(b"data")
         return replace(message, files=(source,))

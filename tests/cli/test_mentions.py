@@ -7,11 +7,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from support.desk import Desk
+from support.pictures import png
 
 from bowerbird.cli.run.mentions import mention_of, mentioned, typed_mention
 from bowerbird.cli.run.names import Names
 
-PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
+PNG = png()
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import hashlib
 import json
 
 from support.model_settings import NAMES, settings_for
+from support.pictures import png
 
 from bowerbird.core.errors import StoreError
 from bowerbird.core.messages import (
@@ -72,7 +73,7 @@ async def test_every_call_has_its_result_directly_after_it_on_both_wires(fake, o
 
 
 async def test_files_are_read_from_the_blob_store_and_a_lost_one_stops_nothing(fake, wire):
-    content = b"\x89PNG data"
+    content = png()
     name = f"sha256:{hashlib.sha256(content).hexdigest()}"
 
     def read(blob: str) -> bytes:

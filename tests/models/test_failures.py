@@ -91,6 +91,119 @@ def test_statuses_have_their_kinds(status, body, kind, retryable):
     assert (error.provider, error.model) == ("openai", "gpt-x")
 
 
+def google(quota: str, delay: str) -> str:
+    """What Gemini answers with 429, as its users quote it (google-gemini/gemini-cli, RooCodeInc/Roo-Code #3883)."""
+    violation = {"quotaMetric": "generate_content_free_tier_input_token_count", "quotaId": quota}
+    details = [
+        {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]},
+        {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay},
+    ]
+    said = "You exceeded your current quota, please check your plan and billing details."
+    error = {"code": 429, "message": said, "status": "RESOURCE_EXHAUSTED", "details": details}
+    return json.dumps([{"error": error}])
+
+
+def groq(limit: str, wait: str) -> str:
+    """What Groq answers with 429 (continuedev/continue #10920)."""
+    said = f"Rate limit reached for model `m` in organization `o` on {limit}: Limit 6000, Used 5900, Requested 300. "
+    said += (
+        f"Please try again in {wait}. Need more tokens? Upgrade at https://console.groq.com/settings/billing"
+    )
+    return json.dumps({"error": {"message": said, "type": "tokens", "code": "rate_limit_exceeded"}})
+
+
+PER_MINUTE, PER_DAY = (f"GenerateContentInputTokensPerModelPer{span}-FreeTier" for span in ("Minute", "Day"))
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "wait"),
+    [
+        (google(PER_MINUTE, "26s"), "rate_limit", 26.0),
+        (google(PER_DAY, "26s"), "quota", 26.0),
+        (json.dumps({"error": {"code": 429, "message": "Provider returned error", "metadata": {
+            "raw": google(PER_MINUTE, "3.5s")}}}), "rate_limit", 3.5),
+        (groq("tokens per minute (TPM)", "7.66s"), "rate_limit", 7.66),
+        (groq("requests per minute (RPM)", "450ms"), "rate_limit", 0.45),
+        (groq("tokens per minute (TPM)", "2m3s"), "rate_limit", 123.0),
+        (groq("tokens per day (TPD)", "9m38.016s"), "quota", 578.016),
+        (groq("tokens per day (TPD)", "12s"), "rate_limit", 12.0),
+        ('{"error":{"message":"Please retry after 28 seconds.","code":"429"}}', "rate_limit", 28.0),
+        ('{"error":{"message":"Rate limit exceeded: free-models-per-day. Add 10 credits","code":429}}',
+         "quota", None),
+        ('{"error":{"message":"Your account is suspended","type":"exceeded_current_quota_error"}}',
+         "quota", None),
+        ('{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}', "quota", None),
+        ('{"error":{"code":"1113","message":"Insufficient balance. Please recharge."}}', "quota", None),
+    ],
+)  # fmt: skip
+def test_a_limit_per_minute_is_waited_for_and_one_of_the_day_or_of_money_is_not(body, kind, wait):
+    error = error_from_status(ASKED, 429, {}, body, PLAIN)
+    assert (error.kind, error.retryable, error.retry_after_s) == (kind, kind == "rate_limit", wait)
+
+
+@pytest.mark.parametrize(
+    "body", [google(PER_MINUTE, "0.4s"), groq("tokens per minute (TPM)", "0.4s")], ids=["gemini", "groq"]
+)
+async def test_the_wait_that_a_body_names_is_kept(fake, open_fake, body):
+    fake.script({"status": 429, "body": body}, {"text": "at last"})
+    assert (await complete(open_fake("openai"), HELLO)).message.text == "at last"
+    assert 0.4 <= fake.times[1] - fake.times[0] < 3.0
+
+
+TOO_LONG = [
+    (400, "The input token count (1196265) exceeds the maximum number of tokens allowed (1048576)."),
+    (400, "This model's maximum prompt length is 131072 but the request contains 537812 tokens."),
+    (400, "Invalid request: Your request exceeded model token limit: 262144 (requested: 291351)"),
+    (400, '{"error":{"code":"1261","message":"Prompt exceeds max length"}}'),
+    (400, "InternalError.Algo.InvalidParameter: Range of input length should be [1, 202745]"),
+    (500, "The number of tokens to keep from the initial prompt is greater than the context length "
+          "(n_keep: 10247 >= n_ctx: 4096). Try to load the model with a larger context length"),
+    (400, "Trying to keep the first 15857 tokens when context the overflows. However, the model is loaded with "
+          "context length of only 4096 tokens, which is not enough."),
+    (400, "Cannot truncate prompt with n_keep (15028) >= n_ctx (7424)"),
+    (422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097. Given: 5000 `inputs`"),
+    (400, "The input (210000 tokens) is longer than the model's context length (200000 tokens)."),
+    (400, "input length and `max_tokens` exceed context limit: 199759 + 8192 > 200000, decrease input length"),
+    (413, '{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}'),
+    (413, "<html><head><title>413 Request Entity Too Large</title></head></html>"),
+    (400, '{"error":{"code":400,"type":"exceed_context_size_error","message":"the request exceeds the '
+          'available context size (4096 tokens), try increasing it","n_ctx":4096}}'),
+    (500, "Context size has been exceeded."),
+    (400, "The decoder prompt (length 9000) is longer than the maximum model length of 8192."),
+    (400, "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens"),
+    (400, "prompt too long; exceeded max context length by 12 tokens"),
+    (400, "ValidationException: Input is too long for requested model."),
+    (400, "Prompt contains 40000 tokens ... too large for model with 32768 maximum context length"),
+    (400, "invalid params, context window exceeds limit"),
+    (400, "Please reduce the length of the messages or completion."),
+    (400, "prompt token count of 5000 exceeds the limit of 4096"),
+    (429, "Request too large for gpt-4o in organization o on tokens per min (TPM): Limit 30000, Requested "
+          "40000. The input or output tokens must be reduced in order to run successfully."),
+    (413, "Request too large for model `m` on tokens per minute (TPM): Limit 6000, Requested 7000, please "
+          "reduce your message size and try again. Visit https://console.groq.com/settings/billing"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "body"), TOO_LONG, ids=[body[:40] for _, body in TOO_LONG])
+def test_a_conversation_that_is_too_long_is_known_by_the_words_of_every_provider(status, body):
+    error = error_from_status(ASKED, status, {}, body, PLAIN)
+    assert (error.kind, error.retryable) == ("context_overflow", False)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (429, "ThrottlingException: Too many tokens, please wait before trying again.", "rate_limit"),
+        (429, "This request would exceed your organization's rate limit of 40,000 input tokens per minute", "rate_limit"),
+        (400, "max_tokens: 128000 > 64000, which is the maximum allowed number of output tokens", "bad_request"),
+        (400, "Invalid 'tools': array too long. Expected an array with maximum length 128", "bad_request"),
+        (500, "upstream billing service timeout", "server"),
+    ],
+)  # fmt: skip
+def test_other_limits_are_not_taken_for_a_conversation_that_is_too_long(status, body, kind):
+    assert error_from_status(ASKED, status, {}, body, PLAIN).kind == kind
+
+
 def test_messages_tell_what_to_do():
     assert "check OPENAI_API_KEY" in str(error_from_status(ASKED, 401, {}, "", PLAIN))
     not_found = str(error_from_status(ASKED, 404, {}, "", PLAIN))

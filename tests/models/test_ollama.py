@@ -1,5 +1,6 @@
 """Ollama by its own wire: the context is as large as it is planned with, and nothing is cut in silence."""
 
+import base64
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 from support.fake_models import FakeModels
 from support.model_settings import QUICK
+from support.pictures import png
 from support.provider_rules import refusal
 
 from bowerbird import Agent
@@ -29,7 +31,7 @@ async def opened(fake: FakeModels) -> AsyncIterator[Opener]:
             overrides={f"ollama:{name}": ModelOverride(**override)},
             context_window=200_000,
         )
-        made.append(open_model(f"ollama:{name}", settings, blobs={BLOB: b"picture"}.__getitem__))
+        made.append(open_model(f"ollama:{name}", settings, blobs={BLOB: png()}.__getitem__))
         return made[-1]
 
     yield open_one
@@ -80,7 +82,9 @@ async def test_thinking_pictures_and_forms_are_said_in_its_words(opened: Opener,
         await complete(opened(name, images=True), ModelRequest((seen,), thinking=wish, output_schema=form))
     assert [body.get("think", "unsaid") for body in fake.requests] == [True, "high", False, "unsaid"]
     assert fake.requests[0]["format"] == form
-    assert fake.requests[0]["messages"] == [{"role": "user", "content": "see", "images": ["cGljdHVyZQ=="]}]
+    assert fake.requests[0]["messages"] == [
+        {"role": "user", "content": "see", "images": [base64.b64encode(png()).decode()]}
+    ]
 
 
 async def test_a_model_that_cannot_think_is_asked_without(opened: Opener, fake: FakeModels) -> None:

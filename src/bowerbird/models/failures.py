@@ -18,11 +18,12 @@ from bowerbird.core.errors import ModelError, ModelErrorKind
 from bowerbird.models.redact import Redactor
 
 BODY_LIMIT = 500
+_BODY_READ = 8_000  # characters of a body that are looked at for what it means
 RETRYABLE_STATUSES = frozenset({408, 429, 500, 502, 503, 504, 529})
 
 _KIND_BY_STATUS: dict[int, ModelErrorKind] = {
     400: "bad_request", 401: "auth", 402: "quota", 403: "auth", 404: "not_found", 408: "timeout",
-    409: "server", 413: "bad_request", 422: "bad_request", 429: "rate_limit", 503: "overloaded",
+    409: "server", 422: "bad_request", 429: "rate_limit", 503: "overloaded",
     504: "timeout", 529: "overloaded",
 }  # fmt: skip
 
@@ -35,18 +36,44 @@ _STATUS_BY_TYPE = {
     "context_length_exceeded": 400, "content_filter": 400,
 }  # fmt: skip
 
-_OVERFLOW = re.compile(
-    r"context_length_exceeded|prompt is too long|maximum context length|context window|"
-    r"too many (?:input )?tokens|exceeds? the (?:available )?context|input is too long|"
-    r"reduce the length of the (?:messages|prompt)",
-    re.IGNORECASE,
+_OVERFLOWS = (
+    r"context_length_exceeded|maximum context length",  # OpenAI, DeepSeek, OpenRouter, LiteLLM, Mistral
+    r"reduce the length of the (?:messages|prompt)",  # Groq, older OpenAI
+    r"prompt (?:is )?too long",  # Anthropic, Ollama
+    r"exceeds? context limit",  # Anthropic: "input length and `max_tokens` exceed context limit"
+    r"input token count.{0,40}exceeds? the maximum",  # Gemini, Vertex
+    r"maximum prompt length is",  # xAI
+    r"exceeded model token limit",  # Kimi
+    r"prompt exceeds max length|\"code\": ?\"?1261\b",  # GLM
+    r"range of input length should be",  # Qwen at DashScope
+    r"greater than the context length|context length of only|n_keep",  # LM Studio
+    r"longer than the (?:model's context|maximum model) length",  # Together, vLLM
+    r"`inputs` tokens \+ `max_new_tokens` must be",  # Together, TGI
+    r"exceed_context_size|exceeds? the (?:available )?context|context size has been exceeded",  # llama.cpp
+    r"token count of [\d,]+ exceeds|exceeds (?:the )?maximum allowed input length",  # Copilot, Poolside
+    r"context window.{0,20}exceed|(?:exceed|larger than|fit).{0,40}context window",  # MiniMax, OpenAI
+    r"input is too long|too many input tokens",  # Bedrock
+    r"too many tokens: ",  # Cohere
 )
+_OVERFLOW = re.compile("|".join(_OVERFLOWS), re.IGNORECASE)
+# Of a limit per minute that one request exceeds alone: no waiting helps (OpenAI with 429, Groq with 413).
+_NEVER_FITS = re.compile(r"tokens must be reduced|reduce your message size", re.IGNORECASE)
+_NO_MONEY = re.compile(r"insufficient_quota|exceeded_current_quota_error", re.IGNORECASE)  # OpenAI, Kimi
 _QUOTA = re.compile(
-    r"insufficient_quota|exceeded your current quota|credit balance|billing|out of credits|"
-    r"insufficient (?:balance|credits|funds)|payment required",
+    r"exceeded your current quota|credit balance|billing|out of credits|all available credits|"
+    r"insufficient (?:balance|credits|funds|quota)|payment required|spending limit",
     re.IGNORECASE,
 )
+_SPAN_OF_QUOTA = re.compile(r"quota(?:Id|_limit)\W+\w*Per(Day|Minute)")  # Google's QuotaFailure and ErrorInfo
+_DAILY = re.compile(r"per[ _-]day\b|\bdaily\b", re.IGNORECASE)
+_SPAN = r"(\d+(?:\.\d+)?) ?(ms|milli|[dhms])[a-z]*"
+# Google's RetryInfo; Groq, OpenAI and Azure in words: "try again in 2m3.5s", "retry after 28 seconds".
+_WAIT = re.compile(rf"(?:retryDelay\W+|(?:try again|retry) (?:in|after) )((?:{_SPAN} ?)+)", re.IGNORECASE)
+_SECONDS = {"ms": 0.001, "milli": 0.001, "d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
+_LONG_WAIT_S = 60.0
 _REFUSED = re.compile(r"content_policy_violation|content_filter|content management policy", re.IGNORECASE)
+PICTURES = "pictures"
+"""What a refusal of a picture names in place of a field; see `refused_field`."""
 _REFUSAL_WORDS = re.compile(
     r"unsupported|not supported|does(?: not|n't) support|unrecognized|unknown|unexpected|not permitted|"
     r"not allowed|extra (?:inputs|fields|field)|extra_forbidden|deprecated|only .*default",
@@ -58,12 +85,13 @@ class FieldRefused(ModelError):
     """A server refused one optional field; the adapter will leave it out from now on.
 
     Attributes:
-        field: the refused field of the request.
+        field: the refused field of the request; PICTURES: one of its pictures.
     """
 
     def __init__(self, error: ModelError, field: str) -> None:
+        left_out = "its pictures are" if field == PICTURES else f"the field {field!r} is"
         super().__init__(
-            f"{error} (the field {field!r} is left out from now on)",
+            f"{error} ({left_out} left out from now on)",
             kind="bad_request",
             provider=error.provider,
             model=error.model,
@@ -124,9 +152,12 @@ def error_from_status(
         redactor: removes secrets from what is quoted.
     """
     said = _said(body)
-    kind = _kind(status, said + body[:4_000])
+    text = said[:_BODY_READ] + body[:_BODY_READ]
     wait = retry_after_s(headers)
-    retryable = status in RETRYABLE_STATUSES and kind != "quota"
+    if wait is None and status in RETRYABLE_STATUSES:
+        wait = _named_wait(text)
+    kind = _kind(status, text, wait)
+    retryable = status in RETRYABLE_STATUSES and kind not in ("quota", "context_overflow")
     message = (
         f"{_headline(asked, kind, status)}: {quoted(said, redactor)}"
         if said
@@ -148,7 +179,10 @@ def error_from_status(
 def error_in_stream(asked: Asked, payload: Mapping[str, Any], redactor: Redactor) -> ModelError:
     """Return the error that an error event inside a stream means; it has no status of its own."""
     codes = [payload.get(key) for key in ("type", "code", "status")]
-    status = next((c for c in codes if isinstance(c, int) and 400 <= c < 600), None)
+    numbers = [
+        int(c) for c in codes if isinstance(c, int) or (isinstance(c, str) and len(c) == 3 and c.isdecimal())
+    ]
+    status = next((number for number in numbers if 400 <= number < 600), None)
     if status is None:
         status = next((_STATUS_BY_TYPE[c] for c in codes if isinstance(c, str) and c in _STATUS_BY_TYPE), 500)
     return error_from_status(asked, status, {}, json.dumps({"error": dict(payload)}), redactor)
@@ -173,10 +207,12 @@ def refused_field(status: int | None, body: str, optional: Collection[str]) -> s
         >>> refused_field(400, '{"message":"Unknown parameter: stream_options"}', ["stream_options"])
         'stream_options'
     """
-    if status not in (400, 422):
+    if status not in (400, 404, 422):
         return None
     error, said = _error_of(body), _said(body)
-    if not _REFUSAL_WORDS.search(said):
+    if PICTURES in optional and "image" in said.lower():
+        return PICTURES  # by name of the part, or what is wrong with it; 404: no model there takes any
+    if status == 404 or not _REFUSAL_WORDS.search(said):
         return None
     names = sorted(optional, key=len, reverse=True)
     param = error.get("param")
@@ -229,14 +265,37 @@ def _words_of_page(page: str) -> str:
     return " ".join(html.unescape(words).split())
 
 
-def _kind(status: int, text: str) -> ModelErrorKind:
-    if status in (400, 402, 403, 413, 422, 429) and _QUOTA.search(text):
-        return "quota"
-    if status in (400, 413, 422) and _OVERFLOW.search(text):
+def _kind(status: int, text: str, wait: float | None) -> ModelErrorKind:
+    never_fits = status in (413, 429) and _NEVER_FITS.search(text)
+    if status == 413 or never_fits or ((status in (400, 422) or status >= 500) and _OVERFLOW.search(text)):
         return "context_overflow"
+    if _is_quota(status, text, wait):
+        return "quota"
     if status in (400, 403, 422) and _REFUSED.search(text):
         return "refused"
     return _KIND_BY_STATUS.get(status, "server" if status >= 500 else "bad_request")
+
+
+def _is_quota(status: int, text: str, wait: float | None) -> bool:
+    """Whether what is used up does not come back within minutes; the words alone are those of both."""
+    if status not in (400, 402, 403, 422, 429):
+        return False
+    if status != 429 or _NO_MONEY.search(text):
+        return bool(_NO_MONEY.search(text) or _QUOTA.search(text))
+    spans = set(_SPAN_OF_QUOTA.findall(text))
+    if spans:
+        return "Day" in spans
+    if wait is not None and wait <= _LONG_WAIT_S:
+        return False
+    return bool(_DAILY.search(text)) or (wait is None and bool(_QUOTA.search(text)))
+
+
+def _named_wait(text: str) -> float | None:
+    """Return the seconds that an error body asks to wait, None where it names none."""
+    found = _WAIT.search(text)
+    if found is None:
+        return None
+    return sum(float(count) * _SECONDS[unit] for count, unit in re.findall(_SPAN, found[1].lower()))
 
 
 _HEADLINES: dict[ModelErrorKind, str] = {

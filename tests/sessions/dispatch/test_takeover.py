@@ -9,6 +9,7 @@ import pytest
 from support.agent_turns import results
 from support.fake_models import FakeModels
 from support.patience import patience
+from support.pictures import png
 from support.sessions import Place, changed, gapless, place, writes
 
 from bowerbird.core.errors import TurnRunning
@@ -110,18 +111,18 @@ async def test_an_image_read_in_a_session_is_a_blob_of_the_store_and_reaches_the
     home: Place,
 ) -> None:
     """TO-11, MO-7."""
-    png = b"\x89PNG\r\n\x1a\n" + b"\0" * 64
-    (home.project / "cat.png").write_bytes(png)
+    picture = png()
+    (home.project / "cat.png").write_bytes(picture)
     home.fake.script({"tools": [{"name": "read_file", "input": {"path": "cat.png"}}]}, {"text": "a cat"})
     thread = await home.session()
     assert (await home.ask(thread)).state == "done"
     [result] = results(home.fake.requests[1])
     [image] = [part for part in result["content"] if part["type"] == "image"]
     assert image["source"] == {
-        "type": "base64", "media_type": "image/png", "data": base64.b64encode(png).decode()
+        "type": "base64", "media_type": "image/png", "data": base64.b64encode(picture).decode()
     }  # fmt: skip
     [outcome] = await home.bodies(thread, "tool_outcome")
-    assert home.store.blobs.get(outcome["blob"]) == png
+    assert home.store.blobs.get(outcome["blob"]) == picture
 
 
 async def test_no_turn_starts_during_a_shutdown(tmp_path: Path, fake: FakeModels) -> None:

@@ -24,10 +24,10 @@ from bowerbird.core.threads import to_thread
 from bowerbird.core.usage import Usage
 from bowerbird.models.answers.answer import Answer
 from bowerbird.models.catalog import Traits
-from bowerbird.models.failures import FieldRefused, error_in_stream
+from bowerbird.models.failures import PICTURES, FieldRefused, error_in_stream
 from bowerbird.models.providers.beginnings import not_kept
 from bowerbird.models.providers.connection import LARGEST_ANSWER, Connection
-from bowerbird.models.providers.content import BlobReader, images_in
+from bowerbird.models.providers.content import BlobReader, images_in, with_fit_pictures
 from bowerbird.models.providers.encoding import encode_body
 from bowerbird.models.providers.halves import read_with_halves
 from bowerbird.models.redact import Redactor
@@ -35,18 +35,25 @@ from bowerbird.models.redact import Redactor
 # More events than this in one read: nobody reads that fast, and each costs every viewer a message.
 BURST = 32
 BYTES_OF_A_TOKEN = 512  # at most, on the wire, with the event that carries it
+MOST_PICTURES_KEPT = 1_000  # of those that a server refused
 MANY_MESSAGES = 500  # translated for the first time they would hold the event loop for a few milliseconds
 
 
 class Refusals:
-    """Optional fields that one server refused for one model."""
+    """Optional fields and pictures that one server refused for one model."""
 
     def __init__(self) -> None:
         self.fields: frozenset[str] = frozenset()
+        self.pictures: dict[str, None] = {}
 
-    def add(self, field: str) -> None:
-        """Leave `field` out from now on."""
-        self.fields |= {field}
+    def add(self, field: str, request: ModelRequest) -> None:
+        """Leave `field` out from now on, or the pictures of `request`: not all say which of them it was."""
+        if field != PICTURES:
+            self.fields |= {field}
+            return
+        self.pictures |= dict.fromkeys(image.source.blob for image in images_in(request.messages))
+        for oldest in list(self.pictures)[:-MOST_PICTURES_KEPT]:
+            del self.pictures[oldest]
 
 
 @lru_cache(maxsize=1_024)
@@ -164,8 +171,10 @@ class WireModel:
             raise ConfigError(self._missing_key)
         traits = self._traits
         refused = self._refusals.fields
-        body, notes = await self._encoded(request, refused)
+        body, notes, has_pictures = await self._encoded(request, refused)
         optional = self._wire.optional_fields - refused
+        if has_pictures:
+            optional |= {PICTURES}
         longest = LARGEST_ANSWER + BYTES_OF_A_TOKEN * request.max_tokens
         try:
             async with self._connection.answer(body, request.deadline_s, optional, longest) as raw:
@@ -197,7 +206,7 @@ class WireModel:
                     raise self._cut("the stream closed without its final marker", answer, fold)
                 yield fold.end()
         except FieldRefused as error:
-            self._refusals.add(error.field)
+            self._refusals.add(error.field, request)
             raise
 
     def _cut(self, why: str, answer: Answer, fold: Fold) -> ModelError:
@@ -214,16 +223,24 @@ class WireModel:
         text = f"the answer of {asked.provider} cannot be read: {error}"
         return asked.error("server", text, retryable=False)
 
-    async def _encoded(self, request: ModelRequest, refused: frozenset[str]) -> tuple[bytes, tuple[str, ...]]:
-        """Return the body and notes; made in a thread where it is long work, so that others go on."""
-        blobs = _Blobs(request.read_blob or self._blobs)
-
-        def made() -> tuple[bytes, tuple[str, ...]]:
-            body, notes = self._wire.body(request, self._traits, blobs, refused)
-            return encode_body(body), notes
-
+    async def _encoded(
+        self, request: ModelRequest, refused: frozenset[str]
+    ) -> tuple[bytes, tuple[str, ...], bool]:
+        """Return the body, the notes, whether pictures are shown; made in a thread where it is long work."""
+        blobs, left_out = _Blobs(request.read_blob or self._blobs), self._refusals.pictures
         new = not_kept(request.messages, self._wire.key(request, self._traits, refused))
-        if len(new) > MANY_MESSAGES or images_in(new):
+        pictures = images_in(new)  # of all messages: what has some is never kept
+        shows = self._traits.info.images and any(one.source.blob not in left_out for one in pictures)
+
+        def made() -> tuple[bytes, tuple[str, ...], bool]:
+            sent, why = request, ()
+            if pictures and self._traits.info.images:
+                messages, why = with_fit_pictures(request.messages, blobs, left_out)
+                sent = msgspec.structs.replace(request, messages=messages)
+            body, notes = self._wire.body(sent, self._traits, blobs, refused)
+            return encode_body(body), notes + why, shows
+
+        if len(new) > MANY_MESSAGES or pictures:
             return await to_thread(made)
         return made()
 

@@ -30,6 +30,7 @@ _STOPS: dict[str, StopReason] = {
     "stop_sequence": "stop_sequence",
     "refusal": "refusal",
     "model_context_window_exceeded": "context_overflow",
+    "pause_turn": "max_tokens",  # it is not done: what it said is sent back, and it goes on
 }
 
 
@@ -66,6 +67,7 @@ class _Message(msgspec.Struct):
     content: list[_Part] = []
     stop_reason: str | None = None
     usage: _Usage | None = None
+    error: dict[str, Any] | None = None
 
 
 class _Event(msgspec.Struct):
@@ -137,6 +139,8 @@ class AnthropicFold:
     def whole(self, payload: bytes) -> Sequence[ModelEvent]:
         """Return the events of an answer that was not streamed."""
         message = _decode_message(payload)
+        if message.error is not None or not (message.content or message.stop_reason):
+            raise self._failed(message.error or {"message": payload.decode("utf-8", "replace")})
         self._report(message.usage)
         events: list[ModelEvent] = [Start(message.model or self._model, self._request_id)]
         for index, part in enumerate(message.content):

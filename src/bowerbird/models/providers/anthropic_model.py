@@ -43,6 +43,7 @@ from bowerbird.models.redact import Redactor
 OPTIONAL_FIELDS = frozenset({"temperature", "output_config", "thinking", "stream", "tool_choice"})
 MOST_MARKS = 4
 _MARK = {"type": "ephemeral"}
+_THOUGHTS = ("thinking", "redacted_thinking")
 _BINDING = {"prefix_mismatch_behavior": "drop_block"}
 _BINDING_BETA = "thinking-binding-controls-2026-08-01"
 
@@ -67,8 +68,9 @@ def build_request(
     """
     limit = traits.output_limit
     max_tokens = min(request.max_tokens, limit) if limit else request.max_tokens
+    may_think = not (traits.thinking_form == "budget" and _began_without_thinking(request, traits))
     thinking = thinking_fields(
-        request.thinking,
+        request.thinking if may_think else None,
         traits.thinking_form,
         wire="anthropic",
         efforts=traits.efforts,
@@ -77,11 +79,15 @@ def build_request(
         max_name=traits.max_name,
     )
     notes = list(thinking.notes)
+    if request.thinking is not None and request.thinking.enabled and not may_think:
+        notes.append("thinking: left out until the calls at hand are answered, which began without it")
+    # Models of a budget take no reasoning of a turn in which they are not to reason.
+    keeps = traits.thinking_form != "budget" or ("thinking" in thinking.body and "thinking" not in without)
     tools, system = _tools(request), _system(request)
     body: dict[str, Any] = {
         "model": traits.info.model,
         "max_tokens": max_tokens,
-        "messages": _messages(request, traits, blobs, bool(tools) + bool(system)),
+        "messages": _messages(request, traits, blobs, bool(tools) + bool(system), keeps),
         "stream": True,
     }
     if tools:
@@ -142,15 +148,34 @@ def _tool_choice(request: ModelRequest) -> dict[str, Any] | None:
             return {"type": "tool", "name": name}
 
 
-def message_key(request: ModelRequest, traits: Traits) -> tuple[str, str, bool]:
+def _began_without_thinking(request: ModelRequest, traits: Traits) -> bool:
+    """Whether calls are answered, and the message of the first of them does not begin with reasoning.
+
+    Models of a budget cannot begin to reason there; later messages of such a turn need none.
+    """
+    first: Message | None = None
+    answered = False
+    for message in reversed(request.messages):
+        if message.role == "user":
+            answered = answered or bool(message.tool_results)
+        elif not answered:
+            break
+        else:
+            first, answered = message, False
+    begins = _blocks(first, traits.info.name, {}, False)[:1] if first is not None else []
+    return first is not None and not any(block["type"] in _THOUGHTS for block in begins)
+
+
+def message_key(request: ModelRequest, traits: Traits, keeps: bool = True) -> tuple[str, str, bool]:
     """Return everything beside a message that its translation depends on."""
-    return ("anthropic", traits.info.name, request.dated)
+    return ("anthropic", traits.info.name if keeps else "", request.dated)
 
 
 def _messages(
-    request: ModelRequest, traits: Traits, blobs: Mapping[str, bytes], marks_used: int
+    request: ModelRequest, traits: Traits, blobs: Mapping[str, bytes], marks_used: int, keeps: bool
 ) -> list[Any]:
-    origin, images = traits.info.name, traits.info.images
+    key, images = message_key(request, traits, keeps), traits.info.images
+    _, origin, _ = key
     marked = _marked_messages(request, MOST_MARKS - marks_used)
 
     def translate(part: Sequence[Message], first: int) -> list[dict[str, Any]]:
@@ -169,9 +194,7 @@ def _messages(
                 messages.append({"role": message.role, "content": content})
         return messages
 
-    return translated(
-        request.messages, message_key(request, traits), translate, fixed=tuple(marked), merges=True
-    )
+    return translated(request.messages, key, translate, fixed=tuple(marked), merges=True)
 
 
 def _marked_messages(request: ModelRequest, room: int) -> set[int]:
@@ -183,7 +206,7 @@ def _marked_messages(request: ModelRequest, room: int) -> set[int]:
 
 def _mark(content: list[dict[str, Any]]) -> None:
     for block in reversed(content):
-        if block["type"] not in ("thinking", "redacted_thinking"):
+        if block["type"] not in _THOUGHTS:
             block["cache_control"] = _MARK
             return
 
@@ -194,6 +217,8 @@ def _blocks(message: Message, origin: str, blobs: Mapping[str, bytes], images: b
         data = _block(block, origin, blobs, images)
         if data is not None:
             blocks.append(data)
+    while blocks and blocks[-1]["type"] in _THOUGHTS:
+        blocks.pop()  # no message may end so: an answer that was only thought of
     return blocks
 
 
@@ -224,7 +249,7 @@ def _result(block: ToolResultBlock, blobs: Mapping[str, bytes], images: bool) ->
         content = block.content
     else:
         content = [
-            _image(part, blobs, images)
+            _image(part, blobs, images, in_error=block.is_error)
             if isinstance(part, ImageBlock)
             else {"type": "text", "text": part.text}
             for part in block.content
@@ -238,7 +263,11 @@ def _result(block: ToolResultBlock, blobs: Mapping[str, bytes], images: bool) ->
     return {**data, "is_error": True} if block.is_error else data
 
 
-def _image(block: ImageBlock, blobs: Mapping[str, bytes], images: bool) -> dict[str, Any]:
+def _image(
+    block: ImageBlock, blobs: Mapping[str, bytes], images: bool, *, in_error: bool = False
+) -> dict[str, Any]:
+    if in_error and images:
+        return {"type": "text", "text": described(block, blobs, "an error holds text only")}
     encoded = base64_of(block, blobs) if images else None
     kind = "image" if block.media_type in IMAGE_TYPES else "document"
     if encoded is None or (kind == "document" and block.media_type != "application/pdf"):

@@ -130,7 +130,9 @@ class Connection:
                 said = await error_text(response)
         headers = {name.lower(): value for name, value in response.headers.items()}
         error = error_from_status(self.endpoint.asked, response.status, headers, said, self._redactor)
-        name = refused_field(error.status, said, optional) if error.kind == "bad_request" else None
+        name = None
+        if error.kind in ("bad_request", "not_found"):
+            name = refused_field(error.status, said, optional)
         return FieldRefused(error, name) if name else error
 
     def page(self) -> ModelError:

@@ -1,23 +1,29 @@
 """What all wires share when a request is translated: the one check that the strictest provider takes it.
 
-Here: files as text or base64, ids, names of calls, schemas of tools: what a model or a server said in a form
-that some provider refuses is said in one that all take. Not here: the form of a request
+Here: pictures that fit, files as text or base64, ids, names of calls, schemas of tools: what a model or a
+server said in a form that some provider refuses is said in one that all take. Not here: the form of a request
 (`anthropic_model`, `openai_model`), reading bytes from the blob store (the adapters do, before).
 """
 
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from bowerbird.core.messages import ImageBlock, Message
+import msgspec
+
+from bowerbird.core.messages import Block, ImageBlock, Message, TextBlock, ToolResultBlock
+from bowerbird.core.pictures import PICTURE_BYTES, picture_size, picture_type
 from bowerbird.core.requests import ToolSpec
 
 BlobReader = Callable[[str], bytes]
 """Returns the bytes of `sha256:…`; raises a BowerbirdError or OSError when there are none."""
 
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+LONGEST_SIDE = 8_000  # pixels; Claude refuses more, and 2,000 where a request has more than 20 pictures
+LONGEST_OF_MANY, MANY, MOST_PICTURES = 2_000, 20, 100
+_AT_ONCE = 10  # that are left out: what was sent stays as it was for the next ones
 _SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
@@ -41,12 +47,85 @@ def images_in(messages: Iterable[Message]) -> list[ImageBlock]:
     return [image for images in [message.images for message in messages] if images for image in images]
 
 
-def described(block: ImageBlock, blobs: Mapping[str, bytes]) -> str:
-    """Return the text line that stands for a file a model cannot take."""
+def with_fit_pictures(
+    messages: Sequence[Message], blobs: Mapping[str, bytes], refused: Collection[str]
+) -> tuple[Sequence[Message], tuple[str, ...]]:
+    """Return messages in which each picture is one that every provider takes, the others as text; and notes.
+
+    Args:
+        messages: what is sent; returned itself where nothing has to change.
+        blobs: the bytes of pictures.
+        refused: blobs that this provider did not take.
+    """
+    pictures = images_in(messages)
+    counted = [n for n, block in enumerate(pictures) if block.media_type.startswith("image/")]
+    fit: list[TextBlock | ImageBlock] = list(pictures)
+    cut = _left_out(len(counted), MOST_PICTURES)
+    longest = {n: _put_in_place(fit, n, blobs, refused) for n in counted[cut:]}
+    shown = [n for n, side in longest.items() if side]
+    large = any(side > LONGEST_OF_MANY for side in longest.values())
+    for n in counted[:cut] + shown[: _left_out(len(shown), MANY) if large else 0]:
+        fit[n] = _older(pictures[n])
+    if fit == pictures:
+        return messages, ()
+    blocks = iter(fit)
+    notes = (f"left out: {block.text}" for block in fit if isinstance(block, TextBlock))
+    return [_with_blocks(m, blocks) if m.images else m for m in messages], tuple(dict.fromkeys(notes))
+
+
+def _left_out(count: int, most: int) -> int:
+    """Return how many of the oldest to leave out: many at once, so that a beginning stays equal."""
+    return -(-max(0, count - most) // _AT_ONCE) * _AT_ONCE
+
+
+def _older(block: ImageBlock) -> TextBlock:
+    return TextBlock(f"[image: {block.media_type}; not shown: of so many pictures only the newest are]")
+
+
+def _put_in_place(
+    fit: list[TextBlock | ImageBlock], at: int, blobs: Mapping[str, bytes], refused: Collection[str]
+) -> int:
+    """Put a picture as what it is, or the reason why not, in its place; return its longest side, or 0."""
+    block = cast("ImageBlock", fit[at])
+    content = blobs.get(block.source.blob)
+    if content is None:
+        return 0  # it is described as what is lost
+    size, kind = picture_size(content), picture_type(content)
+    if block.source.blob in refused:
+        why = "it was refused by the provider"
+    elif len(content) > PICTURE_BYTES:
+        why = f"larger than {PICTURE_BYTES >> 20} MiB"
+    elif size is None or kind is None:
+        why = "broken, or of a format that is not known"
+    elif max(size) > LONGEST_SIDE:
+        why = f"{size[0]:,} × {size[1]:,} pixels, over {LONGEST_SIDE:,}"
+    else:
+        fit[at] = msgspec.structs.replace(block, media_type=kind)
+        return max(size)
+    fit[at] = TextBlock(described(block, blobs, why))
+    return 0
+
+
+def _with_blocks(message: Message, blocks: Iterator[TextBlock | ImageBlock]) -> Message:
+    """Return a message whose pictures are the next of `blocks`, in their order."""
+    content: list[Block] = []
+    for block in message.content:
+        if isinstance(block, ImageBlock):
+            content.append(next(blocks))
+        elif isinstance(block, ToolResultBlock) and not isinstance(block.content, str):
+            parts = [next(blocks) if isinstance(part, ImageBlock) else part for part in block.content]
+            content.append(msgspec.structs.replace(block, content=parts))
+        else:
+            content.append(block)
+    return msgspec.structs.replace(message, content=tuple(content))
+
+
+def described(block: ImageBlock, blobs: Mapping[str, bytes], why: str = "") -> str:
+    """Return the text line that stands for a file a model cannot take, and why it cannot."""
     content = blobs.get(block.source.blob)
     size = "not available" if content is None else f"{len(content):,} bytes"
     kind = "image" if block.media_type.startswith("image/") else "file"
-    return f"[{kind}: {block.media_type}, {size}]"
+    return f"[{kind}: {block.media_type}, {size}{why and f'; not shown: {why}'}]"
 
 
 def base64_of(block: ImageBlock, blobs: Mapping[str, bytes]) -> str | None:

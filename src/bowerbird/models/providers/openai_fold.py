@@ -7,6 +7,7 @@ parts or `<think>` tags; calls with or without index; usage in the last or in ev
 is met here, and nowhere else.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -35,9 +36,16 @@ _STOPS: dict[str, StopReason] = {
     "function_call": "tool_use",
     "length": "max_tokens",
     "content_filter": "refusal",
+    "sensitive": "refusal",  # GLM
+    "model_context_window_exceeded": "context_overflow",  # GLM
+    "model_length": "context_overflow",  # Mistral
     "end_turn": "end_turn",
     "eos": "end_turn",
 }
+# Ends that are failures: OpenRouter and vLLM, GLM, DeepSeek; Gemini of a call that it cannot read itself.
+_FAILED = re.compile(
+    r"error|network_error|abort|insufficient_system_resource|.*(malformed_function_call|unexpected_tool_call)"
+)
 
 
 class _PromptDetails(msgspec.Struct):
@@ -92,6 +100,7 @@ class _Choice(msgspec.Struct):
     delta: _Delta | None = None
     message: _Delta | None = None
     finish_reason: str | None = None
+    error: dict[str, Any] | str | None = None
     usage: _Usage | None = None  # Kimi
 
 
@@ -103,6 +112,7 @@ class _Chunk(msgspec.Struct):
 
 
 _decode: Callable[[bytes], _Chunk] = decoder(_Chunk)
+_decode_said: Callable[[bytes], dict[str, Any]] = decoder(dict[str, Any])
 
 
 class OpenAIFold:
@@ -135,6 +145,7 @@ class OpenAIFold:
         self._details: dict[tuple[Any, Any], dict[str, Any]] = {}  # by index and type
         self._highest = 0  # of their indexes
         self._stop: StopReason | None = None
+        self._refused = False
         self._usage: _Usage | None = None
         self._started = False
         self._done = False
@@ -154,8 +165,8 @@ class OpenAIFold:
         if choices and self._started:
             choice = choices[0]
             self._usage = chunk.usage or choice.usage or self._usage
-            if choice.finish_reason:
-                self._stop = _STOPS.get(choice.finish_reason, "other")
+            if chunk.error or choice.error or choice.finish_reason:
+                self._end(chunk, choice)
             return self._delta(choice.delta) if choice.delta else ()
         return self._first_or_last(chunk)
 
@@ -163,10 +174,12 @@ class OpenAIFold:
         """Return the events of an answer that was not streamed."""
         chunk = _decode(payload)
         events = list(self._first_or_last(chunk))
-        message = chunk.choices[0].message if chunk.choices else None
+        if not chunk.choices:  # an error in a form of its own
+            raise self._failed(_decode_said(payload))
+        message = chunk.choices[0].message
         if message is not None:
             events += self._delta(message)
-        self._done = bool(chunk.choices)
+        self._done = True
         return events
 
     def finish(self) -> Sequence[ModelEvent]:
@@ -177,7 +190,7 @@ class OpenAIFold:
         """Return the final event of a complete answer."""
         if self._details:
             self._answer.add_redacted(compact_json({"reasoning_details": list(self._details.values())}))
-        return self._answer.end(self._stop or "other", self.usage)
+        return self._answer.end("refusal" if self._refused else self._stop or "other", self.usage)
 
     @property
     def usage(self) -> Usage | None:
@@ -200,21 +213,29 @@ class OpenAIFold:
         )
 
     def _first_or_last(self, chunk: _Chunk) -> Sequence[ModelEvent]:
-        if chunk.error:
-            error = chunk.error
-            raise self._failed({"message": error} if isinstance(error, str) else error)
+        choice = chunk.choices[0] if chunk.choices else None
+        self._end(chunk, choice)
         events: list[ModelEvent] = []
         if not self._started:
             self._started = True
             events.append(Start(chunk.model or self._model, self._request_id))
         if chunk.usage is not None:
             self._usage = chunk.usage
-        for choice in (chunk.choices or [])[:1]:
-            if choice.finish_reason:
-                self._stop = _STOPS.get(choice.finish_reason, "other")
-            if choice.delta is not None:
-                events += self._delta(choice.delta)
+        if choice is not None and choice.delta is not None:
+            events += self._delta(choice.delta)
         return events
+
+    def _end(self, chunk: _Chunk, choice: _Choice | None) -> None:
+        """Keep why an answer ends; raise the error that a chunk holds, or that the reason is."""
+        error = chunk.error or (choice and choice.error)
+        reason = (choice and choice.finish_reason) or ""
+        if not error and _FAILED.fullmatch(reason.lower()):
+            error = f"the answer ended with {reason!r}"
+        if error:
+            self._usage = chunk.usage or self._usage
+            raise self._failed({"message": error} if isinstance(error, str) else error)
+        if reason:
+            self._stop = _STOPS.get(reason.partition(":")[0], "other")  # Gemini: "content_filter: SAFETY"
 
     def _delta(self, delta: _Delta) -> Sequence[ModelEvent]:
         text = delta.content
@@ -231,7 +252,7 @@ class OpenAIFold:
         if text:
             events += self._text(text) if isinstance(text, str) else self._content_parts(text)
         if delta.refusal:
-            self._stop = "refusal"
+            self._refused = True
             events += self._text(delta.refusal)
         for call in delta.tool_calls or ():
             events += self._call(call)

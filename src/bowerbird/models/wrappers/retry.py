@@ -42,7 +42,8 @@ def next_delay(policy: RetryPolicy, error: ModelError, attempt: int, jitter_s: f
     return min(policy.base_delay_s * 2**attempt + jitter_s, policy.max_delay_s)
 
 
-BREAKS = frozenset(("stream_cut", "network", "timeout", "server", "overloaded"))  # how a stream breaks off
+# How a stream breaks off.
+BREAKS = frozenset(("stream_cut", "network", "timeout", "server", "overloaded", "rate_limit"))
 
 
 class RetryingModel:
