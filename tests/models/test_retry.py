@@ -200,6 +200,22 @@ async def test_a_refused_optional_field_is_left_out_once_and_for_the_process(fak
     assert fake.request_count == 3 and field not in fake.requests[-1]
 
 
+@pytest.mark.parametrize("said", [
+    "`reasoning_effort` must be one of `none` or `default`",
+    "Model grok-4 does not support parameter reasoningEffort.",
+    "reasoning_effort is not supported with this model",
+])  # fmt: skip
+async def test_an_effort_that_is_refused_is_left_out_however_that_is_said(fake, open_fake, said):
+    from msgspec.structs import replace
+
+    from bowerbird.core.requests import Thinking
+
+    refused = {"status": 400, "body": {"error": {"message": said, "type": "invalid_request_error"}}}
+    fake.answer(lambda body, _n: refused if "reasoning_effort" in body else {"text": "fine"})
+    end = await complete(open_fake("openai"), replace(HELLO, thinking=Thinking(True, "max")))
+    assert end.message.text == "fine" and fake.request_count == 2
+
+
 async def test_a_server_without_streaming_is_asked_for_the_whole_answer(fake, open_fake):
     """MO-19."""
     refusal = {"error": {"message": "stream is not supported", "param": "stream"}}

@@ -76,7 +76,7 @@ PICTURES = "pictures"
 """What a refusal of a picture names in place of a field; see `refused_field`."""
 _REFUSAL_WORDS = re.compile(
     r"unsupported|not supported|does(?: not|n't) support|unrecognized|unknown|unexpected|not permitted|"
-    r"not allowed|extra (?:inputs|fields|field)|extra_forbidden|deprecated|only .*default",
+    r"not allowed|extra (?:inputs|fields|field)|extra_forbidden|deprecated|must be one of|only .*default",
     re.IGNORECASE,
 )
 
@@ -218,8 +218,9 @@ def refused_field(status: int | None, body: str, optional: Collection[str]) -> s
     param = error.get("param")
     if isinstance(param, str) and param.split(".", 1)[0] in names:
         return param.split(".", 1)[0]
-    # Of `think` they speak as of thinking.
-    return next((n for n in names if re.search(rf"(?<!\w){re.escape(n)}(?:ing)?(?!\w)", said)), None)
+    # Some say `reasoningEffort` of `reasoning_effort`, and thinking of `think`.
+    plain = said.replace("_", "").lower()
+    return next((n for n in names if re.search(rf"(?<!\w){n.replace('_', '')}(?:ing)?(?!\w)", plain)), None)
 
 
 def _error_of(body: str) -> dict[str, Any]:
