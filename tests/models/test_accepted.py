@@ -124,6 +124,15 @@ async def test_a_session_goes_on_after_a_name_that_no_tool_can_have(
     assert (fake.refused, first.text, second.text) == ([], "sorry", "again")
 
 
+async def test_more_tools_than_a_provider_takes_are_left_out_by_name(
+    open_fake: Callable[..., Model], fake: FakeModels
+) -> None:
+    tools = tuple(ToolSpec(f"t{n}", "d", {"type": "object", "properties": {}}) for n in range(130))
+    end = await complete(open_fake("openai"), msgspec.structs.replace(HELLO, tools=tools))
+    assert fake.refused == [] and len(fake.requests[0]["tools"]) == 128
+    assert end.repairs == ("left out, over 128 tools: t128, t129",)
+
+
 async def test_a_name_that_comes_after_its_id_is_the_call_s(
     open_fake: Callable[..., Model], fake: FakeModels
 ) -> None:

@@ -111,7 +111,7 @@ async def test_claude_behind_a_gateway_is_cached_as_the_gateway_wants_it(
 async def test_reasoning_that_only_the_total_counts_is_counted(
     opened: Opener, fake: FakeModels, place: str
 ) -> None:
-    used = {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 155}
+    used = {"prompt_tokens": 100.0, "completion_tokens": 5, "total_tokens": 155.4}
     choice = {"delta": {"content": "a"}, "finish_reason": "stop"}
     last = (
         {"choices": [{**choice, "usage": used}]}

@@ -107,7 +107,10 @@ def test_effort_max_at_a_custom_base_url_has_both_fields_on_the_anthropic_wire()
         (
             "anthropic",
             "claude-opus-4-6",
-            {"thinking": {"type": "adaptive"}, "output_config": {"effort": "max"}},
+            {
+                "thinking": {"type": "adaptive", "display": "summarized"},
+                "output_config": {"effort": "max"},
+            },
         ),
         ("anthropic", "claude-3-5-haiku-20241022", {}),
         ("openai", "o3", {"reasoning_effort": "high"}),

@@ -19,7 +19,8 @@ from bowerbird.models.redact import Redactor
 
 BODY_LIMIT = 500
 _BODY_READ = 8_000  # characters of a body that are looked at for what it means
-RETRYABLE_STATUSES = frozenset({408, 429, 500, 502, 503, 504, 529})
+# 520 to 524: Cloudflare, of a provider behind it that does not answer.
+RETRYABLE_STATUSES = frozenset({408, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 
 _KIND_BY_STATUS: dict[int, ModelErrorKind] = {
     400: "bad_request", 401: "auth", 402: "quota", 403: "auth", 404: "not_found", 408: "timeout",

@@ -21,6 +21,7 @@ BlobReader = Callable[[str], bytes]
 """Returns the bytes of `sha256:…`; raises a BowerbirdError or OSError when there are none."""
 
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+MOST_TOOLS = 128  # OpenAI and those who follow it refuse more
 LONGEST_SIDE = 8_000  # pixels; Claude refuses more, and 2,000 where a request has more than 20 pictures
 LONGEST_OF_MANY, MANY, MOST_PICTURES = 2_000, 20, 100
 _AT_ONCE = 10  # that are left out: what was sent stays as it was for the next ones
@@ -156,6 +157,12 @@ def wire_name(name: str) -> str:
         ('bash', 'functions_bash', 'unnamed')
     """
     return _NOT_IN_NAMES.sub("_", name)[:_LONGEST_NAME] or _NO_NAME
+
+
+def few_tools(tools: Sequence[ToolSpec]) -> tuple[Sequence[ToolSpec], tuple[str, ...]]:
+    """Return as many tools as every provider takes, the first ones, and a note that names the others."""
+    left = ", ".join(tool.name for tool in tools[MOST_TOOLS:])
+    return tools[:MOST_TOOLS], (f"left out, over {MOST_TOOLS} tools: {left}",) if left else ()
 
 
 def wire_schema(tool: ToolSpec) -> dict[str, Any]:

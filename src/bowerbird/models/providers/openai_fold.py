@@ -49,19 +49,19 @@ _FAILED = re.compile(
 
 
 class _PromptDetails(msgspec.Struct):
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
+    cached_tokens: float | None = None
+    cache_write_tokens: float | None = None
 
 
 class _CompletionDetails(msgspec.Struct):
-    reasoning_tokens: int | None = None
+    reasoning_tokens: float | None = None
 
 
 class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    total_tokens: int | None = None
-    prompt_cache_hit_tokens: int | None = None  # DeepSeek
+    prompt_tokens: float | None = None
+    completion_tokens: float | None = None
+    total_tokens: float | None = None
+    prompt_cache_hit_tokens: float | None = None  # DeepSeek
     prompt_tokens_details: _PromptDetails | None = None
     completion_tokens_details: _CompletionDetails | None = None
 
@@ -202,14 +202,14 @@ class OpenAIFold:
         cached = (prompt.cached_tokens if prompt else None) or reported.prompt_cache_hit_tokens or 0
         written = (prompt.cache_write_tokens if prompt else None) or 0
         return Usage(
-            input_tokens=max(0, reported.prompt_tokens - cached - written),
+            input_tokens=int(max(0, reported.prompt_tokens - cached - written)),
             # Some count no reasoning among what was written, but all of it in the total.
-            output_tokens=max(
-                reported.completion_tokens or 0, (reported.total_tokens or 0) - reported.prompt_tokens
+            output_tokens=int(
+                max(reported.completion_tokens or 0, (reported.total_tokens or 0) - reported.prompt_tokens)
             ),
-            cache_read_tokens=cached,
-            cache_write_tokens=written,
-            reasoning_tokens=(output.reasoning_tokens or 0) if output else 0,
+            cache_read_tokens=int(cached),
+            cache_write_tokens=int(written),
+            reasoning_tokens=int((output.reasoning_tokens or 0) if output else 0),
         )
 
     def _first_or_last(self, chunk: _Chunk) -> Sequence[ModelEvent]:

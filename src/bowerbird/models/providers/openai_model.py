@@ -31,6 +31,7 @@ from bowerbird.models.providers.content import (
     IMAGE_TYPES,
     base64_of,
     described,
+    few_tools,
     wire_id,
     wire_name,
     wire_schema,
@@ -90,8 +91,9 @@ def build_request(
         **thinking.body,
         **_limit_field(preset, traits, max_tokens, without),
     }
-    if request.tools:
-        body["tools"] = [_tool(tool) for tool in request.tools]
+    tools, cut = few_tools(request.tools)
+    if tools:
+        body["tools"] = [_tool(tool) for tool in tools]
         choice = _tool_choice(request.tool_choice)
         if choice is not None:
             body["tool_choice"] = choice
@@ -106,7 +108,7 @@ def build_request(
         body["cache_control"] = {"type": "ephemeral"}
     if "stream" in without:
         body.pop("stream_options")
-    return {key: value for key, value in body.items() if key not in without}, thinking.notes
+    return {key: value for key, value in body.items() if key not in without}, (*thinking.notes, *cut)
 
 
 def _limit_field(preset: Preset, traits: Traits, max_tokens: int, without: frozenset[str]) -> dict[str, int]:

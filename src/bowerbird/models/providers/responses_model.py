@@ -46,6 +46,7 @@ from bowerbird.models.providers.content import (
     IMAGE_TYPES,
     base64_of,
     described,
+    few_tools,
     wire_id,
     wire_name,
     wire_schema,
@@ -390,8 +391,9 @@ class ResponsesWire:
             body["include"] = ["reasoning.encrypted_content"]
         if system := "\n\n".join(text for text in request.system if text):
             body["instructions"] = system
-        if request.tools:
-            body["tools"] = [_tool(tool) for tool in request.tools]
+        tools, cut = few_tools(request.tools)
+        if tools:
+            body["tools"] = [_tool(tool) for tool in tools]
             if request.tool_choice in ("none", "required"):
                 body["tool_choice"] = request.tool_choice
             elif request.tool_choice != "auto":
@@ -403,7 +405,7 @@ class ResponsesWire:
             body["text"] = {"format": {**form, "strict": False}}
         if request.session and traits.own_host:
             body["prompt_cache_key"] = request.session
-        return {key: value for key, value in body.items() if key not in without}, notes
+        return {key: value for key, value in body.items() if key not in without}, (*notes, *cut)
 
     def fold(
         self, answer: Answer, failed: Callable[[Mapping[str, Any]], ModelError], request_id: str | None

@@ -91,7 +91,9 @@ def thinking_fields(
             return ThinkingFields({"thinking": {"type": "enabled"}, **(key if named else {})}, notes=notes)
         case "adaptive":
             config = {"output_config": {"effort": named}} if named else {}
-            return ThinkingFields({"thinking": {"type": "adaptive"}, **config}, False, notes)
+            # From 4.7 on nothing of it is shown unless that is said.
+            thought = {"type": "adaptive", "display": "summarized"}
+            return ThinkingFields({"thinking": thought, **config}, False, notes)
         case "budget":
             return _budget(thinking.effort, max_tokens)
         case "reasoning":
