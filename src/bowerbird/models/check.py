@@ -241,7 +241,7 @@ async def _form(model: Model) -> tuple[Worth, str]:
     try:
         data = json.loads(end.message.text)
     except ValueError:
-        return "poor", "the answer is no JSON"
+        return "poor", "the answer is not JSON"
     return ("good", "kept") if isinstance(data, dict) and "city" in data else ("poor", "not kept")
 
 
