@@ -102,9 +102,6 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
   // Only the person ends following, and the place that they come back to: what grows below the edge by itself does not.
   const follows = useRef(beginsAt < 0);
   const toEnd = (): void => list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER });
-  const stayAtEnd = (): void => {
-    if (follows.current) toEnd();
-  };
   const follow = (): void => {
     follows.current = true;
     toEnd();
@@ -114,6 +111,10 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
     follows.current = false;
   };
   const held = useHeldPlace({ frame, list }, begin, shown, { found, gone: follow });
+  const settle = (): void => {
+    if (follows.current) toEnd();
+    held.look();
+  };
   keepAs(() => (kept === "replay" ? null : (held.now() ?? (follows.current ? null : readNow(frame.current, shown)))));
   // Who says something wants to see it, and what is answered.
   const said = useRef(unsent.length);
@@ -127,10 +128,7 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
   // What comes below later (tasks, a longer box, a keyboard) takes room from the end that is read.
   useEffect(() => {
     if (!frame.current) return;
-    const resized = new ResizeObserver(() => {
-      stayAtEnd();
-      held.look();
-    });
+    const resized = new ResizeObserver(settle);
     resized.observe(frame.current);
     return () => resized.disconnect();
   }, [held]);
@@ -177,10 +175,8 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
         alignToBottom={false}
         followOutput={() => (follows.current ? "auto" : false)}
         totalListHeightChanged={() => {
-          // The list says its height before it has it.
-          stayAtEnd();
-          requestAnimationFrame(stayAtEnd);
-          held.look();
+          settle();
+          requestAnimationFrame(settle); // the list says its height before it has it
         }}
         atBottomThreshold={60}
         atBottomStateChange={(bottom) => {
