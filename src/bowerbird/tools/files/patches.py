@@ -39,6 +39,8 @@ async def apply_patch(patch: str, context: ToolContext) -> ToolResult:
     """
     branch = context.files.as_call()
     plans = [await _planned(branch, one) for one in await to_thread(parse_patch, patch)]
+    names = {name for plan in plans for name in (plan.patch.old, plan.patch.new) if name}
+    seen = {name: context.reads.seen(reads.key(context.files, name)) for name in names}
     done: list[_Plan] = []
     try:
         for plan in plans:
@@ -46,8 +48,8 @@ async def apply_patch(patch: str, context: ToolContext) -> ToolResult:
             await _carry_out(branch, context, plan)
     except WorkspaceError as error:
         await to_thread(branch.rollback, branch.call_mark())
-        for name in {name for plan in done for name in (plan.patch.old, plan.patch.new) if name}:
-            reads.gone(context, name)
+        for name, version in seen.items():  # nothing changed: what was read is still what was read
+            reads.saw(context, name, version)
         raise ToolError(f"{plans[len(done) - 1].patch.name}: {error}; nothing was changed") from error
     finally:
         if branch is not context.files:
