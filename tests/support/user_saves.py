@@ -198,6 +198,7 @@ class Agent:
         )
         if not result.is_error:
             self.gone.update(f"{line}\n" for line in lines)
+            self.texts.pop(name, None)
 
     async def _delete(self, name: str) -> None:
         path = self._chance.choice((name, name, name.rpartition("/")[0] or name))
