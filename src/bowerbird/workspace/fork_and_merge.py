@@ -170,6 +170,11 @@ def merge(
                 is_forced = item.path in wanted and item.decision.action == "conflict"
                 if is_forced and is_ground(view.lookup(item.path)):
                     stack.doubt(item.path)
+                elif item.path in wanted and item.ours is None:
+                    # Where nothing was, its user may have made something before the base was taken.
+                    base = stack.orig.get(item.path)
+                    if base is not None and base.entry is not None:
+                        stack.doubt(item.path)
             parent.account.forget()
             return report.result()
 
