@@ -217,12 +217,14 @@ async def test_when_the_summary_fails_the_text_lists_the_tools_that_ran(fake: Fa
     assert "add × 2" in told.done.text
 
 
-async def test_one_identical_call_for_ever_is_stuck_after_five(fake: FakeModels, turn: Run) -> None:
-    """AG-50; AG acceptance 15."""
+@pytest.mark.parametrize(("effect", "rounds"), [("session", 5), ("read", 12)])
+async def test_one_identical_call_for_ever_is_stuck_and_reading_may_be_repeated_longer(
+    fake: FakeModels, turn: Run, effect: Any, rounds: int
+) -> None:
     fake.answer(lambda body, n: {"tools": [call("add", a=1, b=1)]} if may_call(body) else {"text": "stopped"})
-    told = await turn(tools=[ADD], limits=Limits(max_iterations=50))
+    told = await turn(tools=[ADD.with_options(effect=effect)], limits=Limits(max_iterations=50))
     assert (told.done.stop_reason, told.done.text) == ("stuck", "stopped")
-    assert len(told.outcomes) == 5
+    assert len(told.outcomes) == rounds
     assert len([e for e in told.of(Injected) if "something different" in e.message.text]) == 1
 
 
@@ -262,19 +264,21 @@ async def test_an_empty_reply_is_asked_again_once(fake: FakeModels, turn: Run) -
 # ---------------------------------------------------------------- budget, steps, resume
 
 
-async def test_no_call_is_made_after_the_token_budget(fake: FakeModels, turn: Run) -> None:
-    """AG-44, MO-51: cache reads are free."""
+@pytest.mark.parametrize("cached", [0, 9_000])
+async def test_what_is_sent_again_counts_once_and_no_call_is_made_after_the_token_budget(
+    fake: FakeModels, turn: Run, cached: int
+) -> None:
     fake.answer(
         lambda _body, n: {
             "tools": [call("add", a=n, b=1)],
-            "usage": {"input": 4_000, "output": 500, "cache_read": 9_000},
+            "usage": {"input": 4_000 * (n + 1), "output": 500, "cache_read": cached},
         }
     )
-    told = await turn(tools=[ADD], limits=Limits(max_tokens_total=10_000, max_iterations=50))
+    told = await turn(tools=[ADD], limits=Limits(max_tokens_total=12_500, max_iterations=50))
     assert told.done.stop_reason == "token_budget"
-    assert fake.request_count == 2
-    assert fake.requests[1]["max_tokens"] <= 10_000 - 4_500
-    assert len(told.outcomes) == 2  # work is kept
+    assert fake.request_count == 3
+    assert fake.requests[-1]["max_tokens"] <= 12_500 - 8_500
+    assert len(told.outcomes) == 3  # work is kept
 
 
 async def test_a_money_limit_ends_the_run_where_nobody_can_answer(fake: FakeModels, turn: Run) -> None:

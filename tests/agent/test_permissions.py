@@ -162,7 +162,9 @@ def test_globs_of_tool_names_match() -> None:
 
 def test_a_role_lists_the_only_tools() -> None:
     assert judge(BASH, {"role": ["read_file"]}, command="ls").action == "deny"
-    assert not offered(BASH, "normal", Policy.of({"role": ["read_file"]}))
+    role = Policy.of({"role": ["read_file", "ls"]})
+    ls = Subject("ls", "read")
+    assert offered([READ, ls, BASH], "normal", role, full=False) == (READ, ls)
 
 
 @pytest.mark.parametrize(
@@ -189,12 +191,33 @@ def test_plan_mode_denies_all_but_reading_and_planning(
     assert decide(tool, arguments, "plan", Policy.of({"allow": [tool.name]})).action == action
 
 
-def test_the_way_out_of_plan_mode_is_offered_always_and_runs_in_plan_mode_only() -> None:
+def test_the_way_out_of_plan_mode_is_offered_there_and_with_the_full_set_and_runs_in_plan_mode_only() -> None:
     leave = Subject("exit_plan_mode", "plan")
-    assert offered(leave, "plan", Policy()) and offered(leave, "normal", Policy())
+    for mode, full, there in (("plan", False, True), ("normal", False, False), ("normal", True, True)):
+        assert (leave in offered([leave, BASH], mode, Policy(), full=full)) is there
     assert decide(leave, {}, "plan", Policy()).action == "allow"
     assert decide(leave, {}, "normal", Policy()).action == "deny"
-    assert not offered(BASH, "plan", Policy())
+
+
+def test_plan_mode_takes_no_tool_out_of_what_is_sent() -> None:
+    assert BASH in offered([READ, BASH, WRITE], "plan", Policy(), full=False)
+
+
+@pytest.mark.parametrize(
+    ("there", "shown"),
+    [
+        (("bash", "run_python", "delete_file", "mcp__x__ls"), ("bash", "mcp__x__ls")),
+        (("run_python_code", "delete_file", "ls"), ("run_python_code", "delete_file")),
+        (("task_list", "todo_write", "todo_add"), ("todo_write",)),
+        (("task_list", "spawn_teammate"), ("task_list", "spawn_teammate")),
+    ],
+)
+def test_the_default_set_leaves_out_what_another_tool_that_is_there_does(
+    there: tuple[str, ...], shown: tuple[str, ...]
+) -> None:
+    tools = [Subject(name) for name in there]
+    assert tuple(tool.name for tool in offered(tools, "normal", Policy(), full=False)) == shown
+    assert offered(tools, "normal", Policy(), full=True) == tuple(tools)
 
 
 @pytest.mark.parametrize("rules", ["bash", {"denny": []}, ["bash(rm *)"], {"deny": ["1 2"]}, {"deny": "x"}])

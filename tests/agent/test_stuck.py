@@ -14,17 +14,24 @@ def test_three_equal_rounds_warn_once_and_five_stop() -> None:
     assert [judge([A] * n) for n in range(1, 6)] == ["fine", "fine", "warn", "fine", "stop"]
 
 
-def test_four_alternations_warn_and_six_stop() -> None:
-    verdicts = [judge(([A, B] * 7)[:n]) for n in range(1, 13)]
-    assert verdicts.index("warn") == 7 and verdicts[11] == "stop"
-    assert verdicts[:7] == ["fine"] * 7 and verdicts[8:11] == ["fine"] * 3
+def test_rounds_that_only_read_may_be_equal_nine_times() -> None:
+    look = Round(b"p", reads=True)
+    assert judge([look] * 9) == "fine"
+    assert judge([look] * 10) == "warn"
+    assert judge([look] * 12) == "stop"
 
 
-def test_patient_tools_may_be_asked_ten_times() -> None:
-    patient = Round(b"p", patient=True)
-    assert judge([patient] * 9) == "fine"
-    assert judge([patient] * 10) == "warn"
-    assert judge([patient] * 12) == "stop"
+def test_two_rounds_by_turns_are_stuck_at_the_tenth_of_one() -> None:
+    verdicts = [judge(([A, B] * 13)[:n]) for n in range(1, 25)]
+    assert verdicts.index("warn") == 18 and verdicts.index("stop") == 22
+    assert verdicts[:18] == ["fine"] * 18
+
+
+def test_what_is_looked_at_again_after_each_change_is_not_stuck() -> None:
+    rounds: list[Round] = []
+    for number in range(40):
+        rounds += [Round(b"failed"), Round(str(number).encode())]
+        assert judge([*rounds, Round(b"failed")]) == "fine"
 
 
 def test_another_result_is_another_round() -> None:

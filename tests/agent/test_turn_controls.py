@@ -141,7 +141,8 @@ async def test_plan_mode_denies_acting_and_ends_with_the_plan(fake: FakeModels, 
     assert told.outcomes[0].status == "denied" and "plan mode" in str(told.outcomes[0].content)
     assert (told.done.stop_reason, told.done.text) == ("plan_ready", "1. look")
     offered = [t["name"] for t in fake.requests[0]["tools"]]
-    assert "act" not in offered and "exit_plan_mode" in offered and "look" in offered
+    assert {"act", "exit_plan_mode", "look"} <= {*offered}
+    assert "Plan mode: look and plan only" in str(fake.requests[0]["system"])
 
 
 async def test_the_final_reply_in_plan_mode_is_the_plan(fake: FakeModels, turn: Run) -> None:

@@ -61,7 +61,7 @@ def test_explain_tells_all_of_a_key():
         "meaning": "Time limit of a command; its whole process group is killed then.",
         "type": "float",
         "unit": "s",
-        "default": 60,
+        "default": 120,
         "allowed": "number 1–86,400 s",
         "environment": ["BASH_TIMEOUT", "BOWERBIRD_TOOLS__BASH_TIMEOUT"],
         "other_names": [],

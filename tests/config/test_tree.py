@@ -35,7 +35,7 @@ TABLE = [
     ("PROMPTS_DIR", "prompts", "agent.prompts_dir", "/p", None),
     ("WORKSPACE_DIR", "workspace", "agent.workspace", "/w", None),
     ("WORKSPACE_CLEANUP_DELAY", 300, "workspace.cleanup_delay", "0", "604801"),
-    ("BASH_TIMEOUT", 60, "tools.bash_timeout", "86400", "0"),
+    ("BASH_TIMEOUT", 120, "tools.bash_timeout", "86400", "0"),
     ("BACKGROUND_TIMEOUT", 300, "tools.background_timeout", "1", "604801"),
     ("ALLOWED_COMMANDS", (), "tools.allowed_commands", '["ls"]', '["ls"'),
     ("MAX_TEAMMATES", 5, "agent.max_teammates", "0", "101"),

@@ -96,13 +96,17 @@ def test_effort_max_at_a_custom_base_url_has_both_fields_on_the_anthropic_wire()
     assert "thinking" not in silent
 
 
+_DISABLED = {"thinking": {"type": "disabled"}}
+
+
 @pytest.mark.parametrize(
-    ("wire", "model", "sent"),
+    ("wire", "model", "sent", "off"),
     [
         (
             "anthropic",
             "claude-sonnet-4-5-20250929",
             {"thinking": {"type": "enabled", "budget_tokens": 15_360}},
+            _DISABLED,
         ),
         (
             "anthropic",
@@ -111,21 +115,30 @@ def test_effort_max_at_a_custom_base_url_has_both_fields_on_the_anthropic_wire()
                 "thinking": {"type": "adaptive", "display": "summarized"},
                 "output_config": {"effort": "max"},
             },
+            _DISABLED,
         ),
-        ("anthropic", "claude-3-5-haiku-20241022", {}),
-        ("openai", "o3", {"reasoning_effort": "high"}),
-        ("openai", "gpt-5.2", {"reasoning_effort": "xhigh"}),
-        ("openai", "gpt-4o", {}),
+        ("anthropic", "claude-3-5-haiku-20241022", {}, {}),
+        ("openai", "o3", {"reasoning_effort": "high"}, {"reasoning_effort": "low"}),
+        ("openai", "gpt-5-mini", {"reasoning_effort": "high"}, {"reasoning_effort": "minimal"}),
+        ("openai", "gpt-5.2", {"reasoning_effort": "xhigh"}, {"reasoning_effort": "none"}),
+        ("openai", "gpt-4o", {}, {}),
     ],
 )
-def test_the_vendors_own_host_gets_the_vendors_form(wire, model, sent):
-    """MO-21, MO-22; off is left out there."""
+def test_the_vendors_own_host_gets_the_vendors_form_and_off_is_said(wire, model, sent, off):
     request = ModelRequest((user_text("x"),), thinking=Thinking(True, "max"), max_tokens=16_384)
     fields = {"thinking", "output_config", "reasoning_effort"}
-    body = build(wire, request, model=model, own_host=True)
-    assert {k: v for k, v in body.items() if k in fields} == sent
-    off = build(wire, msgspec.structs.replace(request, thinking=Thinking(False)), model=model, own_host=True)
-    assert not fields & off.keys()
+    for wish, expected in ((Thinking(True, "max"), sent), (Thinking(False), off), (None, {})):
+        asked = msgspec.structs.replace(request, thinking=wish)
+        body = build(wire, asked, model=model, own_host=True)
+        assert {k: v for k, v in body.items() if k in fields} == expected
+
+
+def test_a_model_that_always_thinks_is_not_told_to_stop_and_that_is_said():
+    request = ModelRequest((user_text("x"),), thinking=Thinking(False))
+    known = traits("anthropic", "claude-opus-5-5", own_host=True)
+    body, notes = anthropic_model.build_request(request, known, {})
+    assert body["thinking"]["type"] == "adaptive"
+    assert notes == ("thinking: this model cannot go without it",)
 
 
 def test_an_effort_the_model_does_not_know_becomes_the_nearest_lower_one_and_is_said():

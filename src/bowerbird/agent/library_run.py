@@ -144,7 +144,7 @@ async def turn_run(
     store = BranchStore(branch)
     for picture in start.pictures:
         await store.store_blob(picture, "")
-    guidance = delegation_block(delegate.guidance, options.mode) if delegate is not None else ""
+    guidance = delegation_block(delegate.guidance, full=True) if delegate is not None else ""
     run = TurnRun(
         model=model,
         tools=tools,

@@ -21,7 +21,8 @@ class Limits:
 
     Args:
         max_iterations: model calls per run; one summary without tools may follow.
-        max_tokens_total: input + cache writes + output of the run; cache reads are free.
+        max_tokens_total: of the run: what each request adds to the one before it, and answers; what is sent
+            again counts once.
         max_output_tokens: `max_tokens` of one model call.
         max_cost: USD of the run. deadline_s: seconds from the start of the run.
         max_parallel_tools: calls of one batch that run at the same time.

@@ -6,7 +6,7 @@ denied call (`turn_loop/tool_batch`), the policy's data (`policy`), shell gramma
 
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -14,7 +14,7 @@ from bowerbird.agent.always import SHELL_TOOLS, may_cover, paths_of
 from bowerbird.agent.policy import Mode, Policy, Rule
 from bowerbird.core.addresses import host_and_port
 from bowerbird.core.events import EffectClass
-from bowerbird.tools.names import SAFE_TOOLS
+from bowerbird.tools.names import SAFE_TOOLS, offered_by_default
 from bowerbird.tools.processes.shell_words import SimpleCommand, read_line
 
 Action = Literal["allow", "ask", "deny"]
@@ -36,6 +36,9 @@ class Judged(Protocol):
     def aliases(self) -> tuple[str, ...]: ...
     @property
     def needs_approval(self) -> bool | None: ...
+
+
+J = TypeVar("J", bound=Judged)
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -90,13 +93,19 @@ def _decided(tool: Judged, arguments: Mapping[str, Any], mode: Mode, policy: Pol
     return _by_class(tool, arguments, policy)
 
 
-def offered(tool: Judged, mode: Mode, policy: Policy) -> bool:
-    """Whether a model is told of `tool`: what would be denied whatever the arguments is not shown."""
-    if policy.role is not None and tool.name not in policy.role:
-        return False
-    if mode == "plan":
-        return tool.name == "task" or _in_plan_mode(tool, {})
-    return True
+def offered(tools: Iterable[J], mode: Mode, policy: Policy, *, full: bool) -> tuple[J, ...]:
+    """Return the tools a model is told of, in their order: those of its role, or all, or the default ones.
+
+    Plan mode takes none away: what it does not allow is refused when it is called, so that the beginning of
+    what is sent stays as it is.
+    """
+    there = {tool.name: tool for tool in tools}
+    if policy.role is not None:
+        return tuple(tool for name, tool in there.items() if name in policy.role)
+    planning = mode == "plan"
+    return tuple(
+        tool for name, tool in there.items() if full or offered_by_default(name, there, planning=planning)
+    )
 
 
 def _by_class(tool: Judged, arguments: Mapping[str, Any], policy: Policy) -> Decision:
@@ -138,7 +147,7 @@ def _in_wrong_mode(tool: Judged, arguments: Mapping[str, Any], mode: Mode) -> st
         return no_plan if tool.name == "exit_plan_mode" else None
     if _in_plan_mode(tool, arguments):
         return None
-    return f"{tool.name} is not available in plan mode; call exit_plan_mode first"
+    return f"{tool.name} is refused in plan mode; look, then hand in the plan, and a person decides"
 
 
 def _in_plan_mode(tool: Judged, arguments: Mapping[str, Any]) -> bool:

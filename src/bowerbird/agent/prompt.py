@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 
 MAX_FILES = 200
 FILES_HEAD = "Files:"
+TASK_GUIDANCE = (
+    "You can delegate with task: a subagent works on its own fork of your branch, and what it changed is "
+    "merged into your branch when it ends. Several tasks in one message run at the same time: delegate parts "
+    "that do not depend on each other, and work that would fill this conversation with reading. A subagent "
+    "sees nothing of this conversation: say in its prompt everything it needs."
+)
+PLANNING = (
+    "Plan mode: look and plan only. Calls that change anything are refused until a person has approved the "
+    "plan. Hand it in whole with exit_plan_mode."
+)
 BASE_TOOLS = (
     "read_file", "list_files", "ls", "search_files", "write_file", "edit_file", "delete_file", "move_file",
     "show_changes", "run_python_code", "run_python_file", "think",
@@ -81,11 +91,7 @@ def _plan(have: set[str]) -> list[str]:
         steps.append("Read the files that matter.")
     steps.append("Do the work in small steps, and use a result before you take the next step.")
     checks = "check every result for errors, that every part of the task is done"
-    reread = ", and reread changed files" if "read_file" in have else ""
-    if "think" in have:
-        steps.append(f"Before finishing use think: {checks}{reread}.")
-    else:
-        steps.append(f"Before finishing {checks}{reread}.")
+    steps.append(f"Before finishing {'use think: ' if 'think' in have else ''}{checks}.")
     steps.append("Answer: say what you found or did, briefly, with file names where they help.")
     return steps
 
@@ -102,13 +108,14 @@ def get_subagent_tools_guidance() -> str:
     )
 
 
-def delegation_block(types: str, mode: str) -> str:
-    """Return the system block of a run with subagents; plan mode offers `task` alone.
+def delegation_block(types: str, *, full: bool) -> str:
+    """Return the system block of a run with subagents.
 
     Args:
         types: the lines that name the types of subagents.
+        full: more is offered than `task`.
     """
-    return types if mode == "plan" else f"{get_subagent_tools_guidance()}\n\n{types}"
+    return f"{get_subagent_tools_guidance() if full else TASK_GUIDANCE}\n\n{types}"
 
 
 def get_subagent_instructions() -> str:

@@ -181,6 +181,8 @@ class TurnRun(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         model, tools, branch: who answers, what may be called, what the calls act on.
+        opening: gives what the model is told after the first message of a conversation, "" for nothing.
+        full: whether all of `tools` are offered, or what `tools.names.offered_by_default` leaves of them.
         more_tools: joins `tools` when the turn begins and stays as it is until it ends.
         system: system blocks, built anew per turn (`prompt.build_system`); the loop adds the last
             one, which names the running model.
@@ -228,6 +230,8 @@ class TurnRun(msgspec.Struct, frozen=True, kw_only=True):
     switched: Callable[[], Awaitable[Mapping[str, Any]]] | None = None
     one_step: bool = False
     dated: bool = False
+    full: bool = True
+    opening: Callable[[], Awaitable[str]] | None = None
     sampling: Sampling = msgspec.field(default_factory=Sampling)
     summaries: Summaries = msgspec.field(default_factory=Summaries)
     storage: Storage = msgspec.field(default_factory=Storage)

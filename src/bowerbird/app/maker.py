@@ -146,6 +146,8 @@ class SettingsTurnMaker:
                 "channel": session.channel, "chat_id": session.chat_id, "user_id": context.sender.get("id")
             }),
             dated=True,
+            opening=self._git_of(session, context.branch),
+            full=(flags.get("tools") or agent.tools) == "full",
         )  # fmt: skip
 
     async def prepare(self) -> None:
@@ -223,9 +225,21 @@ class SettingsTurnMaker:
             skills=prompt_lines(offered) if offered else "",
         )
 
-    def _thinking(self, session: "SessionRow", flags: dict[str, Any]) -> Thinking:
+    def _git_of(self, session: "SessionRow", branch: "Branch") -> "Callable[[], Awaitable[str]] | None":
+        root = branch.root
+        if root is None or session.kind in ("subagent", "teammate") or not (root / ".git").exists():
+            return None
+        from bowerbird.workspace.git.repository import at_start
+
+        kept = Path(self.settings.agent.data_dir)
+        return lambda: to_thread(at_start, root, kept)
+
+    def _thinking(self, session: "SessionRow", flags: dict[str, Any]) -> Thinking | None:
         agent = self.settings.agent
-        enabled = _is_on(flags, "enable_thinking", agent.thinking_enabled)
+        said = flags.get("enable_thinking")
+        enabled = agent.thinking_enabled if said is None else bool(said)
+        if enabled is None:
+            return None
         effort = str(session.thinking_effort or agent.thinking_effort)
         return Thinking(enabled=enabled, effort=cast("Effort", "max" if effort == "xhigh" else effort))
 

@@ -124,8 +124,9 @@ class SettingsOffers:
         for part in self._sessions.parts:
             names = {tool.name for tool in every}
             every = every.with_(*(tool for tool in part.tools(session) if tool.name not in names))
-        mode = "plan" if plan else "normal"
-        return Toolset((tool for tool in every if offered(tool, mode, policy)), absent=every.absent)
+        full = (flags.get("tools") or self._settings.agent.tools) == "full"
+        shown = offered(every, "plan" if plan else "normal", policy, full=full)
+        return Toolset(shown, absent=every.absent)
 
     async def _processes(self) -> Processes:
         status = await self._sandboxes.status()

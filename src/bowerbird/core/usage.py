@@ -21,6 +21,7 @@ class Usage(msgspec.Struct, frozen=True):
     Attributes:
         input_tokens: uncached input. output_tokens: includes reasoning.
         cost: USD, or None when a price is unknown (never 0 for unknown).
+        repeated_tokens: the part of the input that an earlier request had sent already, cached or not.
         estimated: some figure was not reported by the provider.
         subagents: the part used by children, contained in the totals.
 
@@ -34,6 +35,7 @@ class Usage(msgspec.Struct, frozen=True):
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
+    repeated_tokens: int = 0
     model_calls: int = 0
     tool_calls: int = 0
     cost: float | None = 0.0
@@ -48,6 +50,7 @@ class Usage(msgspec.Struct, frozen=True):
             cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
             cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            repeated_tokens=self.repeated_tokens + other.repeated_tokens,
             model_calls=self.model_calls + other.model_calls,
             tool_calls=self.tool_calls + other.tool_calls,
             cost=None if self.cost is None or other.cost is None else self.cost + other.cost,
@@ -77,5 +80,18 @@ class Usage(msgspec.Struct, frozen=True):
 
     @property
     def budget_tokens(self) -> int:
-        """What counts against a token budget: all but cache reads."""
-        return self.input_tokens + self.cache_write_tokens + self.output_tokens
+        """What counts against a token budget: each token once, however often it is sent again."""
+        return self.context_tokens - max(self.repeated_tokens, self.cache_read_tokens) + self.output_tokens
+
+    def after(self, seen: int) -> "Usage":
+        """Return this use of one call with what it repeats told.
+
+        Args:
+            seen: tokens of the request before, with its answer.
+
+        Example:
+            >>> Usage(input_tokens=100, output_tokens=5).after(90).budget_tokens
+            15
+        """
+        repeated = max(self.cache_read_tokens, min(self.context_tokens, seen))
+        return msgspec.structs.replace(self, repeated_tokens=repeated)

@@ -35,6 +35,7 @@ class _Family(NamedTuple):
     constrained: bool = False
     max_name: str = "max"
     checks_history: bool = False
+    off: str | None = "none"  # the effort that stands for no thinking; None = it always thinks
 
 
 _CLAUDE = (
@@ -46,13 +47,15 @@ _CLAUDE = (
     _Family(r"claude-sonnet-4(-0)?(-20\d+)?$", 200_000, 64_000, "budget"),
     _Family(r"claude-(opus|sonnet|haiku)-4-5", 200_000, 64_000, "budget", constrained=True),
     _Family(
-        r"claude-((opus|sonnet|haiku)-5-5|(fable|mythos)-5-[12])",
+        r"claude-(opus-5-5|(fable|mythos)-5-[12])",
         200_000,
         64_000,
         "adaptive",
         constrained=True,
         checks_history=True,
+        off=None,
     ),
+    _Family(r"claude-(sonnet|haiku)-5-5", 200_000, 64_000, "adaptive", constrained=True, checks_history=True),
     _Family(r"claude-", 200_000, 64_000, "adaptive", constrained=True),
 )
 _OPENAI = (
@@ -61,15 +64,18 @@ _OPENAI = (
     _Family(r"gpt-4\.1", 1_047_576, 32_768, "none", constrained=True),
     _Family(r"gpt-4", 128_000, 4_096, "none"),
     _Family(r"o1-mini|o1-preview", 128_000, 65_536, "none", temperature=False, images=False),
-    _Family(r"o\d", 200_000, 100_000, None, _THREE, False, constrained=True),
-    _Family(r"gpt-5(-|$|\.1)", 400_000, 128_000, None, _THREE, False, constrained=True),
+    _Family(r"o\d", 200_000, 100_000, None, _THREE, False, constrained=True, off="low"),
+    _Family(r"gpt-5(-|$)", 400_000, 128_000, None, _THREE, False, constrained=True, off="minimal"),
+    _Family(r"gpt-5\.1", 400_000, 128_000, None, _THREE, False, constrained=True),
     _Family(r"gpt-[5-9]", 400_000, 128_000, None, _ALL, False, constrained=True, max_name="xhigh"),
 )
 _OTHERS = (
     _Family(r"deepseek-v4", 1_000_000, 384_000, images=False),
     _Family(r"deepseek-reasoner", 128_000, 64_000, images=False),
     _Family(r"deepseek", 128_000, 8_192, images=False),
-    _Family(r"gemini", 1_048_576, 65_536, None, _THREE, constrained=True),
+    _Family(r"gemini-2\.5-flash", 1_048_576, 65_536, None, _THREE, constrained=True),
+    _Family(r"gemini", 1_048_576, 65_536, None, _THREE, constrained=True, off="low"),
+    _Family(r"gpt-oss", None, None, None, _THREE, images=False, off="low"),
     _Family(r".*(-vl|vision|llava|pixtral|gemma-?3|llama-?4|minicpm-v|moondream)", None, None),
 )
 # With tools, Chat Completions takes these without reasoning only, or not at all.
@@ -89,7 +95,7 @@ class Traits(msgspec.Struct, frozen=True):
     Attributes:
         info: what others may know of the model.
         output_limit: highest `max_tokens` the vendor takes, None when unknown.
-        thinking_form, efforts, max_name: see `thinking.thinking_fields`.
+        thinking_form, efforts, max_name, off: see `thinking.thinking_fields`.
         temperature: whether one may be sent.
         own_host: the address is the vendor's own.
     """
@@ -99,6 +105,7 @@ class Traits(msgspec.Struct, frozen=True):
     thinking_form: ThinkingForm
     efforts: tuple[str, ...]
     max_name: str
+    off: str | None
     temperature: bool
     own_host: bool
 
@@ -171,6 +178,7 @@ def traits_of(
         thinking_form=form,
         efforts=known.efforts or (family.efforts if own_host else _ALL),
         max_name=family.max_name if own_host else "max",
+        off=family.off if own_host else "none",
         temperature=family.temperature if known.temperature is None else known.temperature,
         own_host=own_host,
     )

@@ -36,7 +36,7 @@ class Defaults(msgspec.Struct, frozen=True):
 
     preset: str = "coding"
     enable_approval: bool = False
-    enable_thinking: bool = False
+    enable_thinking: bool | None = None
     thinking_effort: str = "high"
 
 
@@ -129,7 +129,7 @@ async def conversation(
     }
 
 
-def _flag(flags: Mapping[str, Any], name: str, *, default: bool) -> bool:
+def _flag(flags: Mapping[str, Any], name: str, *, default: bool | None) -> bool | None:
     value = flags.get(name)
     return default if value is None else bool(value)
 

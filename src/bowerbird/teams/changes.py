@@ -53,7 +53,8 @@ from bowerbird.teams.rules import (
 
 KIND = "teammate"  # of the session and of its turns
 _KEPT_FLAGS = (
-    "enable_thinking", "enable_tracing", "enable_approval", "memory", "network", "max_turns", "max_cost",
+    "enable_thinking", "enable_tracing", "enable_approval", "memory", "network", "tools", "max_turns",
+    "max_cost",
 )  # fmt: skip
 
 

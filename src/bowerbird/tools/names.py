@@ -7,6 +7,7 @@ next. Not here: the tools.
 
 import hashlib
 import re
+from collections.abc import Container
 
 from bowerbird.core.errors import ToolDefinitionError
 
@@ -44,6 +45,32 @@ SAFE_TOOLS = _words("""
     read_skill todo_list task_list task_get check_background read_inbox list_teammates check_protocol
     read_subagent compact list_tasks enter_plan_mode exit_plan_mode ask_user
 """)
+
+FULL_ONLY = _words("""
+    ls show_changes list_symbols find_references background_run cancel_background
+    think list_skills compact enter_plan_mode todo_add todo_complete todo_list spawn_subagents
+    merge_subagent discard_subagent read_subagent run_tournament get_agent_memory
+""")
+"""What only `full` offers: another tool does it too. It runs when it is called all the same."""
+_BOARD = _words("task_create task_get task_update task_list")
+_BASH_DOES = _words("run_python run_python_code run_python_file delete_file move_file")
+
+
+def offered_by_default(name: str, there: Container[str], *, planning: bool) -> bool:
+    """Whether `default` offers the tool `name`; tools that are not built in are always offered.
+
+    Args:
+        there: names of all tools of the turn. planning: it began in plan mode.
+
+    Example:
+        >>> offered_by_default("run_python", ("bash", "run_python"), planning=False)
+        False
+    """
+    if name in _BASH_DOES:
+        return "bash" not in there
+    if name in _BOARD:
+        return "spawn_teammate" in there
+    return planning if name == "exit_plan_mode" else name not in FULL_ONLY
 
 
 def check_name(name: str) -> str:

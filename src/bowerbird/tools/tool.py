@@ -56,6 +56,8 @@ class Tool:
             a call.
         recorded: The effect that the ledger is told in place of `effect`, where a call may reach further
             than its class for permission says; None = `effect`.
+        variants: Parameter → the tool that a call is of where the parameter is true: it is judged, recorded
+            and run as that one's, without the parameter.
         foreign: The schema is another program's word: it was checked, and arguments are, within a deadline.
 
     Raises:
@@ -90,6 +92,7 @@ class Tool:
     keyed: bool
     process: bool
     recorded: EffectClass
+    variants: Mapping[str, str]
     foreign: bool
     origin: str | None
     run: Runner
@@ -113,6 +116,7 @@ class Tool:
         keyed: bool = False,
         process: bool = False,
         recorded: EffectClass | None = None,
+        variants: Mapping[str, str] | None = None,
         foreign: bool = False,
     ) -> None:
         if (fn is None) == (handler is None):
@@ -140,7 +144,7 @@ class Tool:
             "aliases": tuple(check_name(a) for a in aliases), "parameters": dict(parameters or {}),
             "adapters": dict(adapters or {}), "hidden": hidden, "serial": serial, "keyed": keyed,
             "process": process, "recorded": recorded or effect or "outside",
-            "foreign": foreign, "origin": _origin(source), "run": runner,
+            "variants": dict(variants or {}), "foreign": foreign, "origin": _origin(source), "run": runner,
         }  # fmt: skip
         for key, value in values.items():
             object.__setattr__(self, key, value)

@@ -100,12 +100,19 @@ class Toolset:
         return list(dict.fromkeys(self._by_name[n].name for n in close))[:count]
 
     def resolve(self, name: str, arguments: Mapping[str, Any]) -> tuple[Tool, Arguments] | None:
-        """Return the tool meant and its own arguments, aliases resolved; None when unknown.
+        """Return the tool meant and its own arguments, aliases and variants resolved; None when unknown.
 
         Called before permission, so that an alias is judged as what it is.
         """
         found = self._by_name.get(name)
-        return (found, found.canonical_arguments(name, arguments)) if found else None
+        if found is None:
+            return None
+        given = found.canonical_arguments(name, arguments)
+        for parameter, other in found.variants.items():
+            if given.get(parameter) in (True, "true", "True") and other in self._by_name:
+                found = self._by_name[other]
+                given = {key: value for key, value in given.items() if key != parameter}
+        return found, given
 
     def with_(self, *tools: Tool | Callable[..., Any]) -> "Toolset":
         """Return this set with `tools` at its end."""

@@ -53,7 +53,7 @@ def resolve(call: ToolUseBlock, tools: "Toolset", unreadable: str | None) -> Pre
     if unreadable is not None:
         return Prepared(call, found, problem=f"{found.name} was not run: {unreadable}. {_expected(found)}")
     resolved = tools.resolve(call.name, call.input)
-    return Prepared(call, found, resolved[1] if resolved else call.input)
+    return Prepared(call, *(resolved or (found, call.input)))
 
 
 def edited_arguments(call: str, arguments: Mapping[str, Any], said: ApprovalAnswer | None) -> dict[str, Any]:

@@ -116,6 +116,10 @@ async def run_turn(run: TurnRun) -> AsyncGenerator[RunEvent, None]:
 async def _until_done(turn: Turn) -> Flow:
     for message in turn.run.new:
         yield UserStep(message)
+    is_first = bool(turn.run.new) and not turn.run.history.messages
+    told = await turn.stop.guard(turn.run.opening()) if is_first and turn.run.opening is not None else ""
+    if told:
+        yield Injected("runtime", user_text(told))
     limits, info = turn.run.limits, turn.model.info
     if not limits.keep_results and info.checks_history and not _has_answers(turn):
         yield Notice("keep_results", KEPT.format(model=info.model, share=KEEP_RESULTS))

@@ -29,7 +29,7 @@ async def call_model(turn: Turn, ask: Ask) -> Flow:
     or room was made and the loop goes round again."""
     turn.reply = None
     request = await build_request(turn, ask)
-    yield afford(turn, request, expected_usage(request, turn.cached, turn.sent_tokens))
+    yield afford(turn, request, expected_usage(request, max(turn.cached, turn.seen_tokens), turn.sent_tokens))
     if turn.done is not None or turn.request is None:
         return
     turn.iterations += 1

@@ -11,7 +11,7 @@ import msgspec
 
 from bowerbird.agent.context.compaction import estimate_tokens, introduced, sent_view, text_tokens
 from bowerbird.agent.context.history import PARTIAL
-from bowerbird.agent.prompt import FILES_HEAD, files_block, identity_block
+from bowerbird.agent.prompt import FILES_HEAD, PLANNING, files_block, identity_block
 from bowerbird.agent.stop import Stopped
 from bowerbird.agent.turn_loop.flow import Flow
 from bowerbird.agent.turn_loop.state import Turn
@@ -77,6 +77,8 @@ async def build_request(turn: Turn, ask: Ask) -> ModelRequest:
         # Anew for each call: the paths it may choose from include the files it has just written.
         system = [block for block in system if not block.startswith(FILES_HEAD)]
         system.append(await files_block(run.branch))
+    if run.mode == "plan":
+        system.append(PLANNING)
     system.append(identity_block(run.who.agent, info.name, turn.tier))
     # A small model, and decoding under a schema at most providers, know no tools that must not be called.
     is_bare = not ask.tools and (info.small or (ask.output_schema is not None and info.constrained_output))

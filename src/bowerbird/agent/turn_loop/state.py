@@ -109,15 +109,16 @@ class Turn:
         """Fold in an event that the consumer has committed."""
         if isinstance(event, TextLive | ThinkingLive):
             return
+        seen = self.seen_tokens
         self.history.add(event)
         match event:
             case AssistantStep():
                 self.steps += 1
-                self._spend(event.usage)
+                self._spend(event.usage.after(seen))
                 if event.stop_reason != PARTIAL:
                     self.reply = Reply(event.message, event.stop_reason, event.invalid_calls)
             case UsageStep():
-                self._spend(event.usage)
+                self._spend(event.usage.after(seen) if event.purpose != "tool" else event.usage)
             case SubagentEnd():
                 self.usage += event.usage.as_subagents
             case ToolIntent():
@@ -149,14 +150,14 @@ class Turn:
         return self.history.build()
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """Return the tools the model is told of, in registration order, by the mode that the turn began in.
+        """Return the tools the model is told of, in registration order.
 
-        They stay as they are until it ends: they stand before all messages. What a later mode does not allow
-        is refused when it is called.
+        They stay as they are until the turn ends: they stand before all messages.
         """
         if self._specs is None:
             run = self.run
-            self._specs = tuple(t.spec for t in run.tools if offered(t, run.mode, run.policy))
+            shown = offered(run.tools, run.mode, run.policy, full=run.full)
+            self._specs = tuple(tool.spec for tool in shown)
         return self._specs
 
     def take_tools(self, found: Found) -> tuple[str, ...]:
@@ -199,6 +200,12 @@ class Turn:
         ours = newest is not None and all(m.id != newest.id for m in self.run.history.messages)
         last = newest.text if newest is not None and ours else ""
         return self.text_so_far("" if self.pieces and self.pieces[-1] == last else last)
+
+    @property
+    def seen_tokens(self) -> int:
+        """Tokens of the newest request and its answer: the next one sends them again."""
+        known = self.history.last_context
+        return known + self.last_usage.output_tokens if known else 0
 
     def _spend(self, usage: Usage) -> None:
         self.usage += usage

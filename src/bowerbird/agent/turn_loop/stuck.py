@@ -13,11 +13,9 @@ from bowerbird.core.events import ToolOutcome
 from bowerbird.core.messages import ToolUseBlock
 
 SAME = 3  # equal rounds in a row until the model is told
-PATIENT_SAME = 10  # for tools that are asked again and again by nature
-ALTERNATIONS = 4  # A B, four times
+READ_SAME = 10  # equal rounds with nothing new between, where they only read
 MORE = 2  # repeats after the corrective message, then the run ends
-PATIENT_TOOLS = frozenset(("check_background", "read_inbox", "check_protocol"))
-KEPT_ROUNDS = 2 * (ALTERNATIONS + MORE) + PATIENT_SAME
+KEPT_ROUNDS = 100
 
 Verdict = Literal["fine", "warn", "stop"]
 
@@ -26,19 +24,22 @@ class Round(msgspec.Struct, frozen=True):
     """One batch of calls with their results; equal rounds did and learned the same."""
 
     signature: bytes
-    patient: bool = False
+    reads: bool = False
 
 
-def round_of(calls: Sequence[ToolUseBlock], outcomes: Iterable[ToolOutcome]) -> Round:
-    """Return the round that these calls and outcomes make, whatever their ids."""
+def round_of(calls: Sequence[ToolUseBlock], outcomes: Iterable[ToolOutcome], *, reads: bool = False) -> Round:
+    """Return the round that these calls and outcomes make, whatever their ids.
+
+    Args:
+        reads: they only read.
+    """
     results = {o.call: o for o in outcomes}
     digest = hashlib.blake2b(digest_size=16)
     for call in calls:
         outcome = results.get(call.id)
         digest.update(msgspec.json.encode([call.name, call.input], order="sorted"))
         digest.update(msgspec.json.encode([outcome.status, outcome.content] if outcome else None))
-    patient = bool(calls) and all(c.name in PATIENT_TOOLS for c in calls)
-    return Round(digest.digest(), patient)
+    return Round(digest.digest(), reads)
 
 
 def judge(rounds: Sequence[Round]) -> Verdict:
@@ -50,25 +51,19 @@ def judge(rounds: Sequence[Round]) -> Verdict:
     """
     if not rounds:
         return "fine"
-    same = _run_length(rounds, 1)
-    allowed = PATIENT_SAME if rounds[-1].patient else SAME
-    if same >= allowed:
-        return _verdict(same, allowed, MORE)
-    if len(rounds) > 1 and rounds[-1] != rounds[-2]:
-        turns = _run_length(rounds, 2)
-        if turns >= 2 * ALTERNATIONS and not any(r.patient for r in rounds[-2:]):
-            return _verdict(turns, 2 * ALTERNATIONS, 2 * MORE)
-    return "fine"
-
-
-def _run_length(rounds: Sequence[Round], period: int) -> int:
-    """Return how many of the newest rounds equal the one `period` before them, plus `period`."""
-    length = min(period, len(rounds))
-    for at in range(len(rounds) - 1, period - 1, -1):
-        if rounds[at] != rounds[at - period]:
-            break
-        length += 1
-    return length
+    newest = rounds[-1]
+    in_a_row = next((at for at, each in enumerate(reversed(rounds)) if each != newest), len(rounds))
+    if in_a_row >= SAME and not newest.reads:
+        return _verdict(in_a_row, SAME, MORE)
+    # Looking again after something new is work; looking again and again is not.
+    seen: set[bytes] = set()
+    fresh = 0
+    for at, each in enumerate(rounds):
+        if each.signature not in seen:
+            seen.add(each.signature)
+            fresh = at
+    since = rounds[fresh:].count(newest) + (newest in rounds[:fresh])
+    return _verdict(since, READ_SAME, MORE)
 
 
 def _verdict(length: int, allowed: int, more: int) -> Verdict:

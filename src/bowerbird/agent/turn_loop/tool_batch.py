@@ -53,6 +53,7 @@ from bowerbird.core.events import (
 )
 from bowerbird.core.messages import ToolUseBlock
 from bowerbird.tools.control import AskUser
+from bowerbird.tools.names import SAFE_TOOLS
 from bowerbird.tools.plan import NO_ANSWERER
 
 ON_FORKS = frozenset(("task", "spawn_subagents", "execute_agent", "run_tournament", "background_run"))
@@ -82,7 +83,7 @@ async def run_batch(turn: Turn, calls: Sequence[ToolUseBlock]) -> Flow:
             for event in batch.on(news):
                 yield event
             await batch.runner.settle()
-        turn.add_round(round_of(calls, batch.outcomes))
+        turn.add_round(round_of(calls, batch.outcomes, reads=batch.reads))
     except Stopped:
         for event in await batch.interrupted():
             yield event
@@ -123,6 +124,12 @@ class _Batch:
         self._allowed: list[Prepared] = []  # in their order, those among them that a person is asked about
         self._commands: dict[str, str] = {}  # call id → the command that a person made of it
         self._wanted: dict[str, Wanted] = {}  # request id → what a running call waits for
+
+    @property
+    def reads(self) -> bool:
+        """Whether its calls only look at things."""
+        tools = [prepared.tool for prepared in self.prepared]
+        return all(tool is not None and (tool.effect == "read" or tool.name in SAFE_TOOLS) for tool in tools)
 
     @property
     def unfinished(self) -> bool:

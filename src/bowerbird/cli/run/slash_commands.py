@@ -261,10 +261,13 @@ async def _approval(chat: "Chat", argument: str) -> None:
     await _set(chat, {"enable_approval": on}, said)
 
 
+_THINKING = {None: "as the model does by itself", True: "on", False: "off"}
+
+
 async def _thinking(chat: "Chat", argument: str) -> None:
     if not argument:
         on = (await chat.ensure_session())["enable_thinking"]
-        chat.screen.line(f"thinking is {'on' if on else 'off'}")
+        chat.screen.line(f"thinking is {_THINKING[on]}")
     elif argument in ("high", "max"):
         await _set(
             chat, {"enable_thinking": True, "thinking_effort": argument}, f"thinking is on, {argument}"

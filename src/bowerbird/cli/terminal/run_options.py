@@ -18,6 +18,7 @@ Output = Literal["text", "json", "stream-json"]
 _CHOICES = {
     "output": ("text", "json", "stream-json"),
     "land": ("review", "turn", "step"),
+    "tools": ("default", "full"),
     "thinking_effort": ("high", "max", "xhigh"),
 }
 _MOST = {"max_turns": 1_000_000, "max_cost": 1_000_000_000, "timeout": 604_800}
@@ -42,6 +43,7 @@ class RunOptions:
     land: str | None = None
     max_cost: float | None = None
     timeout: float | None = None
+    tools: str | None = None
     yes: bool = False
     output: str = "text"
     quiet: bool = False
@@ -75,6 +77,7 @@ class RunOptions:
             "enable_teams": self.teams or None,
             "enable_plan_mode": self.plan or None,
             "enable_thinking": thinking,
+            "tools": self.tools,
             "max_turns": self.max_turns,
             "max_cost": self.max_cost,
             "memory": False if self.no_memory else None,

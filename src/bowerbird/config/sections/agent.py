@@ -64,8 +64,10 @@ class AgentSection(Section):
         "where it is set, it also writes the messages of commits that have none.",
         env=("COMPACT_MODEL",),
     )
-    thinking_enabled: Flag = key(
-        False, "Whether new conversations start with thinking on.", env=("THINKING_ENABLED",)
+    thinking_enabled: Flag | None = key(
+        None,
+        "Whether models think first in new conversations; unset = as each does by itself.",
+        env=("THINKING_ENABLED",),
     )
     thinking_effort: Effort = key(
         "high",
@@ -73,8 +75,13 @@ class AgentSection(Section):
         env=("THINKING_EFFORT",),
         allowed="high, max (xhigh = max)",
     )
+    tools: Literal["default", "full"] = key(
+        "default",
+        "Which built-in tools new conversations are offered: a small set that covers the work, or all of "
+        "them; one that is not offered still runs when a model calls it.",
+    )
     max_turns: Annotated[Int, Field(validation_alias=AliasChoices("max_turns", "max_tool_iterations"))] = key(
-        50,
+        200,
         "Model calls per turn; then a summary ends it.",
         env=("MAX_TURNS",),
         ge=1,
@@ -83,7 +90,8 @@ class AgentSection(Section):
     )
     max_token_budget: Annotated[Int, AfterValidator(_budget)] = key(
         200_000,
-        "Tokens per user request; then the turn stops with `token_budget`.",
+        "Tokens per user request, each counted once however often it is sent again; then the turn stops with "
+        "`token_budget`.",
         env=("MAX_TOKEN_BUDGET",),
         unit="tokens",
         ge=0,

@@ -193,7 +193,7 @@ class ToolsSection(Section):
     """Limits of tools that run programs."""
 
     bash_timeout: Float = key(
-        60, "Time limit of a command; its whole process group is killed then.",
+        120, "Time limit of a command; its whole process group is killed then.",
         env=("BASH_TIMEOUT",), unit="s", ge=1, le=86_400,
     )  # fmt: skip
     background_timeout: Float = key(

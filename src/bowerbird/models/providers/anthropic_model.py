@@ -75,14 +75,15 @@ def build_request(
         wire="anthropic",
         efforts=traits.efforts,
         max_tokens=max_tokens,
-        own_host=traits.own_host,
+        off=traits.off,
         max_name=traits.max_name,
     )
     notes = list(thinking.notes)
     if request.thinking is not None and request.thinking.enabled and not may_think:
         notes.append("thinking: left out until the calls at hand are answered, which began without it")
+    thinks = thinking.body.get("thinking", {}).get("type") not in (None, "disabled")
     # Models of a budget take no reasoning of a turn in which they are not to reason.
-    keeps = traits.thinking_form != "budget" or ("thinking" in thinking.body and "thinking" not in without)
+    keeps = traits.thinking_form != "budget" or (thinks and "thinking" not in without)
     tools, system = _tools(request), _system(request)
     body: dict[str, Any] = {
         "model": traits.info.model,
@@ -97,12 +98,12 @@ def build_request(
     if request.temperature is not None and traits.temperature and thinking.temperature_allowed:
         body["temperature"] = min(request.temperature, 1.0)
     body.update(thinking.body)
-    if traits.info.checks_history and traits.own_host:
+    if traits.info.checks_history and traits.own_host and (thinks or not thinking.body):
         # It thinks by itself. Where a summary or another system prompt comes before its reasoning, that
         # reasoning is left out, or each request from then on would be refused.
         body["thinking"] = {**body.get("thinking", {"type": "adaptive"}), "block_binding": _BINDING}
     choice = _tool_choice(request)
-    if choice is not None and "thinking" in thinking.body and choice["type"] in ("any", "tool"):
+    if choice is not None and thinks and choice["type"] in ("any", "tool"):
         notes.append("tool_choice: left out, it cannot be forced while thinking")
     elif choice is not None:
         body["tool_choice"] = choice

@@ -78,7 +78,7 @@ def build_request(
         wire="openai",
         efforts=traits.efforts,
         max_tokens=max_tokens,
-        own_host=traits.own_host,
+        off=traits.off,
         max_name=traits.max_name,
     )
     body: dict[str, Any] = {

@@ -356,7 +356,7 @@ def _reasoning(request: ModelRequest, traits: Traits) -> tuple[dict[str, Any], t
     if wish is None or traits.thinking_form == "none":
         return {}, ()
     if not wish.enabled:
-        return {"reasoning": {"effort": "none"}}, ()
+        return ({"reasoning": {"effort": traits.off}} if traits.off else {}), ()
     effort = nearest_effort(wish.effort, traits.efforts)
     notes = () if effort in (wish.effort, None) else (f"effort {wish.effort}: not known, sent {effort}",)
     named = {"effort": traits.max_name if effort == "max" else effort} if effort else {}

@@ -59,25 +59,25 @@ def thinking_fields(
     wire: Literal["anthropic", "openai"],
     efforts: Sequence[str],
     max_tokens: int,
-    own_host: bool,
+    off: str | None = "none",
     max_name: str = "max",
 ) -> ThinkingFields:
     """Return the fields that ask for `thinking`.
 
     Args:
-        thinking: the wish; None = say nothing.
+        thinking: the wish; None = say nothing, and the model does what it does by itself.
         form: what the model takes.
         wire: whose request it is.
         efforts: efforts the model knows, lowest first.
         max_tokens: output limit; a thinking budget stays below it.
-        own_host: the vendor's own address, where "off" is left out.
+        off: the effort that stands for no thinking; None = the model always thinks.
         max_name: what the vendor calls the highest effort.
     """
     if thinking is None or form == "none":
         ignored = thinking is not None and thinking.enabled
         return ThinkingFields(notes=("thinking: the model does not support it",) if ignored else ())
     if not thinking.enabled:
-        return ThinkingFields({} if own_host else _off(form))
+        return _off(form, off)
     effort = nearest_effort(thinking.effort, efforts)
     notes = (
         () if effort in (thinking.effort, None) else (f"effort {thinking.effort}: not known, sent {effort}",)
@@ -102,10 +102,15 @@ def thinking_fields(
             return ThinkingFields({"reasoning_effort": named} if named else {}, notes=notes)
 
 
-def _off(form: ThinkingForm) -> dict[str, Any]:
+def _off(form: ThinkingForm, off: str | None) -> ThinkingFields:
+    if off is None:
+        return ThinkingFields(notes=("thinking: this model cannot go without it",))
     if form == "reasoning":
-        return {"reasoning": {"enabled": False}}
-    return {} if form == "reasoning_effort" else {"thinking": {"type": "disabled"}}
+        return ThinkingFields({"reasoning": {"enabled": False}})
+    if form != "reasoning_effort":
+        return ThinkingFields({"thinking": {"type": "disabled"}})
+    notes = () if off == "none" else (f"thinking: this model cannot go without it, sent effort {off}",)
+    return ThinkingFields({"reasoning_effort": off}, notes=notes)
 
 
 def _budget(effort: Effort, max_tokens: int) -> ThinkingFields:

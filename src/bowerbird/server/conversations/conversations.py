@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 EFFORTS = Literal["high", "max", "xhigh"]
 FLAGS = (
     "enable_teams", "enable_tracing", "enable_approval", "enable_plan_mode", "enable_thinking",
-    "max_turns", "max_cost", "memory",
+    "max_turns", "max_cost", "memory", "tools",
 )  # fmt: skip
 
 

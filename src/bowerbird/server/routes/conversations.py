@@ -82,6 +82,7 @@ class NewConversation(Body):
     max_turns: Turns = None
     max_cost: Money = None
     memory: Flag = None
+    tools: Annotated[Literal["default", "full"] | None, Field(description="null = configured.")] = None
     landing: Annotated[Literal["review", "turn", "step"] | None, Field(description="null = configured.")] = (
         None
     )
@@ -162,7 +163,7 @@ class Conversation(Shown):
     enable_tracing: bool
     enable_approval: bool
     enable_plan_mode: bool
-    enable_thinking: bool
+    enable_thinking: Annotated[bool | None, Field(description="null = as the model does by itself.")]
     thinking_effort: str
     created_at: str
     messages: list[MessageShown]

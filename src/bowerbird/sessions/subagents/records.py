@@ -30,7 +30,7 @@ from bowerbird.subagents.roles import AgentType
 
 KIND = "subagent"
 TITLE_CHARS = 100
-_KEPT_FLAGS = ("enable_thinking", "enable_tracing", "memory", "network")
+_KEPT_FLAGS = ("enable_thinking", "enable_tracing", "memory", "network", "tools")
 
 
 class StoredRecords:

@@ -231,7 +231,7 @@ class Children(SessionPart):
         """Return a run that may have subagents, as far as depth allows."""
         if not delegation.offers:
             return run
-        guidance = delegation_block(delegation.guidance, run.mode)
+        guidance = delegation_block(delegation.guidance, full=run.full)
         system = run.system() if callable(run.system) else run.system
         tools = run.tools.with_(*self._tools_of(delegation))
         return msgspec.structs.replace(run, tools=tools, system=(*system, guidance), delegate=delegation)

@@ -196,6 +196,7 @@ def _usage(totals: TurnUsage, loaded: Loaded) -> Usage:
         output_tokens=totals.output_tokens,
         cache_read_tokens=totals.cache_read_tokens,
         cache_write_tokens=totals.cache_write_tokens,
+        repeated_tokens=totals.repeated_tokens,
         model_calls=max(totals.calls, recorded.model_calls),
         cost=totals.cost,
         estimated=totals.estimated or recorded.estimated,

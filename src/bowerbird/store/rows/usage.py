@@ -65,11 +65,18 @@ class TurnUsage(msgspec.Struct, frozen=True):
     cache_write_tokens: int
     cost: float | None
     estimated: bool
+    repeated_tokens: int = 0
 
 
 def turn_usage(connection: Connection, turn_id: str) -> TurnUsage:
-    """Return what a turn used so far, every attempt included."""
-    return _summed(connection.execute(_OF_TURN, {"b_turn": turn_id}).mappings().one())
+    """Return what a turn used so far, every attempt included, and how much of it was sent again."""
+    whole = _summed(connection.execute(_OF_TURN, {"b_turn": turn_id}).mappings().one())
+    seen = repeated = 0
+    for row in connection.execute(_CALLS_OF_TURN, {"b_turn": turn_id}):
+        sent = row.input_tokens + row.cache_read_tokens + row.cache_write_tokens
+        repeated += max(row.cache_read_tokens, min(sent, seen))
+        seen = sent + row.output_tokens
+    return msgspec.structs.replace(whole, repeated_tokens=repeated)
 
 
 def _totals(connection: Connection, which: ColumnElement[bool]) -> TurnUsage:
@@ -94,6 +101,11 @@ def _sums(which: ColumnElement[bool]) -> Select[Any]:
 
 
 _OF_TURN = _sums(usage.c.turn_id == bindparam("b_turn"))
+_CALLS_OF_TURN = (
+    select(usage.c.input_tokens, usage.c.cache_read_tokens, usage.c.cache_write_tokens, usage.c.output_tokens)
+    .where(usage.c.turn_id == bindparam("b_turn"), usage.c.purpose != "tool")
+    .order_by(usage.c.id)
+)
 
 
 def _summed(row: RowMapping) -> TurnUsage:

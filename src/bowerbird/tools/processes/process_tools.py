@@ -44,7 +44,7 @@ T = TypeVar("T")
 class ProcessSettings(msgspec.Struct, frozen=True):
     """Times in seconds; `allowed_commands`: names of the only programs that may run, empty = all."""
 
-    bash_timeout_s: float = 60.0
+    bash_timeout_s: float = 120.0
     background_timeout_s: float = 300.0
     allowed_commands: tuple[str, ...] = ()
 
@@ -91,14 +91,20 @@ def process_tools(
     recorded: EffectClass = "outside" if network == "allowlist" else "branch"
     longest = max(host.settings.max_timeout_s, family.settings.bash_timeout_s) + _QUEUE_S
 
-    def running(fn: Callable[..., Awaitable[ToolResult]], *aliases: str) -> Tool:
-        return Tool(fn, effect="branch", recorded=recorded, process=True, timeout_s=longest, aliases=aliases)
+    def running(
+        fn: Callable[..., Awaitable[ToolResult]], *aliases: str, variants: dict[str, str] | None = None
+    ) -> Tool:
+        return Tool(
+            fn, effect="branch", recorded=recorded, process=True, timeout_s=longest,
+            aliases=aliases, variants=variants,
+        )  # fmt: skip
 
+    background = {"run_in_background": "background_run"}
     return [
-        running(family.bash(), "execute", "shell", "run_command"),
+        running(family.bash(), "execute", "shell", "run_command", variants=background),
         running(family.run_python()),
         running(family.background_run()),
-        Tool(family.check_background(), effect="read"),
+        Tool(family.check_background(), effect="read", variants={"stop": "cancel_background"}),
         Tool(family.cancel_background(), effect="branch"),
     ]
 
@@ -114,14 +120,21 @@ class _Processes:
         """Return `bash`; its default timeout is the configured one."""
         default = self.settings.bash_timeout_s
 
-        async def bash(command: str, context: ToolContext, timeout: float = default) -> ToolResult:
+        async def bash(
+            command: str,
+            context: ToolContext,
+            timeout: float = default,
+            run_in_background: bool = False,  # a call with it is background_run's
+        ) -> ToolResult:
             """Run a shell command in the sandbox, at the root of the branch; nothing can be typed into it.
 
-            Every process it leaves behind is killed when it ends; use background_run for those.
+            Every process it leaves behind is killed when it ends, unless it runs in the background.
 
             Args:
                 command: The command line.
-                timeout: Seconds after which it is killed.
+                timeout: Seconds after which it is killed, at most {most}.
+                run_in_background: Whether it goes on beside the conversation, say a server: returns at once,
+                    you are told when it ends, and check_background shows its output.
             """
             words = checked_command(self.host, self.settings.allowed_commands, command, context.files)
             sandbox = await self._sandbox(context)
@@ -139,6 +152,8 @@ class _Processes:
             _changed(context, result)
             return shown(result, hidden_note(context.files, command, result))
 
+        most = max(default, self.host.settings.max_timeout_s)
+        bash.__doc__ = (bash.__doc__ or "").format(most=f"{most:g}")
         return bash
 
     def run_python(self) -> Callable[..., Awaitable[ToolResult]]:
@@ -192,7 +207,9 @@ class _Processes:
         """Return `background_run`."""
         seconds = self.settings.background_timeout_s
 
-        async def background_run(command: str, context: ToolContext, notify: bool = False) -> ToolResult:
+        async def background_run(
+            command: str, context: ToolContext, notify: bool = False, timeout: float = seconds
+        ) -> ToolResult:
             """Start a shell command that goes on beside the conversation, say a server; returns at once.
 
             You are told when it ends; look at it with check_background.
@@ -200,13 +217,14 @@ class _Processes:
             Args:
                 command: The command line.
                 notify: Whether its end starts a turn when the conversation is idle.
+                timeout: Seconds after which it is killed.
             """
             words = checked_command(self.host, self.settings.allowed_commands, command, context.files)
             sandbox = await self._sandbox(context)
             task = await _said(
                 sandbox.background.start(
                     words,
-                    timeout=seconds,
+                    timeout=timeout,
                     configured_timeout=seconds,
                     notify=notify,
                     turn=context.turn or None,
@@ -220,11 +238,16 @@ class _Processes:
     def check_background(self) -> Callable[..., Awaitable[ToolResult]]:
         """Return `check_background`."""
 
-        async def check_background(context: ToolContext, task_id: str = "") -> ToolResult:
+        async def check_background(
+            context: ToolContext,
+            task_id: str = "",
+            stop: bool = False,  # a call with it is cancel_background's
+        ) -> ToolResult:
             """Look at one background command or at all of them: state and output so far.
 
             Args:
                 task_id: Which one; empty for all.
+                stop: Whether to end it, with everything it started.
             """
             runs = (await self._sandbox(context)).background
             rows = [runs.poll(task_id)] if task_id else runs.poll_all()

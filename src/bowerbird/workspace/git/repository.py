@@ -1,6 +1,7 @@
 """The user's repositories that a branch changed: which they are, and what their directories say.
 
-Here: from changed paths to repositories, facts that are read as files. Not here: running git there.
+Here: from changed paths to repositories, what an agent is told of one, facts that are read as files. Not
+here: what lands there.
 """
 
 import os
@@ -26,6 +27,8 @@ from bowerbird.workspace.tree.changes import Change, side_of
 from bowerbird.workspace.tree.stack import Stack
 from bowerbird.workspace.tree.threeway import Side
 
+_LOOK_S = 5.0
+_MOST_SHOWN, _MOST_CHARS = 20, 200
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer")
 
 
@@ -136,6 +139,34 @@ def located(top: Path, root: str, kept: Path) -> tuple[Path, Path | None]:
                 return each.git_dir, each.work_tree
     git_dir = top / root.lstrip("/")
     return git_dir, _work_tree_of(top, git_dir)
+
+
+def at_start(top: Path, kept: Path) -> str:
+    """Return what an agent should know of the repository whose files `top` has; "" where it is none.
+
+    Branch, changed files that git follows, and the last commits: at most a screen, and within seconds.
+
+    Args:
+        kept: the data directory.
+    """
+    git_dir, files = located(top, ROOT, kept)
+    if files is None or not git_dir.is_dir():
+        return ""
+    git = Git(git_dir, files, _LOOK_S)
+    try:
+        state = git.run("status", "--branch", "--porcelain", "--untracked-files=no").decode(
+            "utf-8", "replace"
+        )
+    except GitFailed:
+        return ""
+    commits = ""
+    with suppress(GitFailed):  # there is none yet
+        commits = git.run("log", "-3", "--format=%h %s").decode("utf-8", "replace")
+    head, *changed = state.splitlines() or [""]
+    more = [f"… {len(changed) - _MOST_SHOWN} more"] if len(changed) > _MOST_SHOWN else []
+    lines = [head.removeprefix("## "), *(changed[:_MOST_SHOWN] or ["nothing is changed"]), *more]
+    said = ["Git at the start of this conversation:", *lines, "Last commits:", *commits.splitlines()]
+    return "\n".join(line[:_MOST_CHARS] for line in said)
 
 
 def checked_out(git_dir: Path) -> Iterator[str]:
