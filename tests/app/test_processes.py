@@ -77,9 +77,7 @@ async def test_a_command_of_a_turn_works_on_the_branch_and_its_intent_has_a_mark
         fake.script(step("bash", command="cat a.txt; echo made > b.txt; exit 3"), {"text": "done"})
         assert (await here.ask()).state == "done"
         offered = [tool["name"] for tool in fake.requests[0]["tools"]]
-        assert {"bash", "run_python", "background_run", "check_background", "cancel_background"} <= set(
-            offered
-        )
+        assert {"bash", "check_background"} <= {*offered} and "run_python" not in offered
         assert any("tier overlay" in block["text"] for block in fake.requests[0]["system"])
         assert result_of(results(fake.requests[1])[0]) == "one\n[exit code 3]"
         [intent] = await here.bodies("tool_intent")
@@ -115,6 +113,32 @@ async def test_the_user_s_edit_between_two_turns_is_what_the_next_command_sees(t
         (here.project / "a.txt").write_text("a longer line\n")
         await here.ask()
         assert result_of(results(fake.requests[3])[-1]) == "a longer line"
+
+
+async def test_a_command_in_the_background_is_started_and_stopped_by_the_tools_that_are_offered(
+    tmp_path, fake
+):
+    async with place(tmp_path, fake) as here:
+        fake.script(
+            step("bash", command="echo begun; sleep 1000", run_in_background="true"), {"text": "started"}
+        )
+        await here.ask()
+        branch = await here.application.sessions.branch(here.thread)
+        [row] = (await here.application.sandboxes.sandbox(branch)).background.poll_all()
+        fake.script(step("check_background", task_id=row["task_id"], stop=True), {"text": "stopped"})
+        await here.ask()
+        assert "killed" in result_of(results(fake.requests[-1])[-1]).split("\n")[0]
+        assert [intent["tool"] for intent in await here.bodies("tool_intent")] == [
+            "background_run", "cancel_background",
+        ]  # fmt: skip
+
+
+async def test_a_rule_about_the_background_holds_for_a_command_that_is_to_run_there(tmp_path, fake):
+    async with place(tmp_path, fake, {"BOWERBIRD_APPROVAL__RULES": '["deny background_run"]'}) as here:
+        fake.script(step("bash", command="touch made", run_in_background=True), {"text": "denied"})
+        await here.ask()
+        [outcome] = await here.bodies("tool_outcome")
+        assert outcome["status"] == "denied" and await here.bodies("tool_intent") == []
 
 
 async def test_a_background_run_goes_on_over_turns_and_its_end_is_told_once(tmp_path, fake):

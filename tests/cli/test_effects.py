@@ -49,6 +49,7 @@ EFFECTS = [
     row("agent.thinking_enabled", True, lambda s: s.last["thinking"]["type"] == "enabled"),
     row("agent.thinking_effort", "max", lambda s: '"max"' in json.dumps(s.last),
         given={"agent": {"thinking_enabled": True}}),
+    row("agent.tools", "full", lambda s: "todo_add" in json.dumps(s.last["tools"])),
     row("agent.max_turns", 1, lambda s: s.code == 5 and len(s.requests) == 2, steps=({"tools": [WRITE]},)),
     row("agent.max_token_budget", 1000, lambda s: s.code == 5,
         steps=({"tools": [WRITE], "usage": {"input": 5000, "output": 9}},)),

@@ -346,10 +346,15 @@ def test_presets_tools_sandbox_and_workspaces_are_listed(client: httpx.Client) -
     """SV-11, SV-13, SV-30, SV-62."""
     assert {"coding", "work"} <= {row["name"] for row in client.get("/api/presets").json()}
     tools = {row["name"]: row["description"] for row in client.get("/api/tools").json()}
-    assert tools["read_file"] and "enter_plan_mode" in tools
-    planning = begin(client, enable_plan_mode=True)
-    offered = {row["name"] for row in client.get("/api/tools", params={"conversation": planning}).json()}
-    assert "write_file" not in offered and "exit_plan_mode" in offered
+    assert tools["read_file"] and "enter_plan_mode" not in tools and len(tools) <= 16
+
+    def offered(**asked: Any) -> set[str]:
+        found = client.get("/api/tools", params={"conversation": begin(client, **asked)})
+        return {row["name"] for row in found.json()}
+
+    assert offered(enable_plan_mode=True) == {*tools, "exit_plan_mode"}
+    every = offered(tools="full")
+    assert {*tools, "enter_plan_mode", "exit_plan_mode", "ls", "todo_add", "run_tournament"} <= every
     sandbox = client.get("/api/sandbox").json()
     assert set(sandbox) == {
         "tier", "minimum", "reasons", "isolation", "network", "network_reason", "limits"
