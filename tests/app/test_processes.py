@@ -25,10 +25,11 @@ class Place:
         self.application, self.fake, self.project = application, fake, directory / "project"
         self.thread = ""
 
-    async def ask(self, text: str = "go") -> Any:
+    async def ask(self, text: str = "go", **flags: Any) -> Any:
         sessions = self.application.sessions
         if not self.thread:
-            self.thread = (await sessions.create(NewSession(workspace=str(self.project)))).thread_id
+            new = NewSession(workspace=str(self.project), flags=flags)
+            self.thread = (await sessions.create(new)).thread_id
         await self.application.drive(self.thread)
         receipt = await sessions.submit(self.thread, text)
         async with asyncio.timeout(HANG_S):
@@ -139,6 +140,17 @@ async def test_a_rule_about_the_background_holds_for_a_command_that_is_to_run_th
         await here.ask()
         [outcome] = await here.bodies("tool_outcome")
         assert outcome["status"] == "denied" and await here.bodies("tool_intent") == []
+
+
+async def test_what_a_person_opens_of_the_network_is_told_and_commands_that_have_it_taint(tmp_path, fake):
+    async with place(tmp_path, fake) as here:
+        fake.script(step("bash", command="curl -sS --max-time 5 http://b.test; echo $?"), {"text": "done"})
+        await here.ask(network="a.test,registries")
+        assert "network only to a.test, packages" in str(fake.requests[0]["system"])
+        [outcome] = await here.bodies("tool_outcome")
+        assert outcome["tainted"] and "\n0" not in outcome["content"]
+        [intent] = await here.bodies("tool_intent")
+        assert intent["class"] == "external"  # a crash does not repeat it
 
 
 async def test_a_background_run_goes_on_over_turns_and_its_end_is_told_once(tmp_path, fake):

@@ -351,6 +351,7 @@ export interface Usage {
   cache_read_tokens: number;
   cache_write_tokens: number;
   reasoning_tokens: number;
+  repeated_tokens: number;
   model_calls: number;
   tool_calls: number;
   cost: number | null;

@@ -94,12 +94,16 @@ async def session_processes(
     """Return what a turn on `branch` is offered.
 
     Args:
-        network: the mode that a person chose for this session, None = that of the settings. Even then
-            nothing but the hosts that the settings list is reached.
+        network: the hosts that a person opened for this session (`network.entries_of`), None = those of the
+            settings.
         made: gives the tools for a mode, made before for all turns.
     """
-    mode = network or settings.sandbox.network.mode
-    allow = settings.sandbox.network.allow if mode == "allowlist" else ()
+    listed = settings.sandbox.network
+    allow = listed.allow if listed.mode == "allowlist" else ()
+    if network:
+        from bowerbird.sandbox.network.network import entries_of
+
+        allow = entries_of(network)
     return await processes_of(host, process_settings(settings), branch, allow, made)
 
 

@@ -155,6 +155,10 @@ def _add_run(application: typer.Typer, call: Call) -> None:
             bool | None, Option("--approval/--no-approval", help="Ask before every unsafe tool.")
         ] = None,
         tools: Annotated[str | None, Option("--tools", help="Tools it is offered: default or full.")] = None,
+        network: Annotated[
+            str | None,
+            Option("--network", metavar="HOST,…", help="What commands may reach: hosts, or registries."),
+        ] = None,
         max_turns: Annotated[int | None, Option("--max-turns", help="Model calls per turn.")] = None,
         teams: Annotated[bool, Option("--teams", help="The agent may have teammates.")] = False,
         plan: Annotated[bool, Option("--plan", help="Plan before doing.")] = False,

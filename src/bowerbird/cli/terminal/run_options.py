@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import msgspec
 
 from bowerbird.cli.terminal.exits import USAGE, CliExit
+from bowerbird.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from bowerbird.config.sections.ground import CliSection
@@ -44,6 +45,7 @@ class RunOptions:
     max_cost: float | None = None
     timeout: float | None = None
     tools: str | None = None
+    network: str | None = None
     yes: bool = False
     output: str = "text"
     quiet: bool = False
@@ -55,6 +57,13 @@ class RunOptions:
             if value is not None and value not in allowed:
                 flag = "--" + name.replace("_", "-")
                 raise CliExit(USAGE, f"{flag} is {value!r}; use {', '.join(allowed)}")
+        if self.network is not None:
+            from bowerbird.sandbox.network.network import entries_of
+
+            try:
+                entries_of(self.network)
+            except ConfigError as error:
+                raise CliExit(USAGE, f"--network: {error}") from error
         for name, most in _MOST.items():
             value = getattr(self, name)
             flag = "--" + name.replace("_", "-")
@@ -78,6 +87,7 @@ class RunOptions:
             "enable_plan_mode": self.plan or None,
             "enable_thinking": thinking,
             "tools": self.tools,
+            "network": self.network,
             "max_turns": self.max_turns,
             "max_cost": self.max_cost,
             "memory": False if self.no_memory else None,

@@ -38,7 +38,7 @@ class SubagentEnd(ServerFrame, frozen=True, tag="subagent_end"):
         parent_id: the session of its caller. status: how it ended, `completed` for one.
         tool_count: its calls of tools. elapsed: seconds.
     Example:
-        {"type": "subagent_end", "subagent_id": "0123456789ab.sub0", "summary": "found", "agent_type": "explore", "usage": {"input_tokens": 9, "output_tokens": 1, "cache_read_tokens": 0, "cache_write_tokens": 0, "reasoning_tokens": 0, "model_calls": 3, "tool_calls": 2, "cost": null, "estimated": false, "subagents": null}, "handle": "sub0", "parent_id": "0123456789ab", "status": "completed", "tool_count": 2, "elapsed": 1.5, "cursor": 3, "turn_id": "t_01J"}
+        {"type": "subagent_end", "subagent_id": "0123456789ab.sub0", "summary": "found", "agent_type": "explore", "usage": {"input_tokens": 9, "output_tokens": 1, "cache_read_tokens": 0, "cache_write_tokens": 0, "reasoning_tokens": 0, "repeated_tokens": 0, "model_calls": 3, "tool_calls": 2, "cost": null, "estimated": false, "subagents": null}, "handle": "sub0", "parent_id": "0123456789ab", "status": "completed", "tool_count": 2, "elapsed": 1.5, "cursor": 3, "turn_id": "t_01J"}
     """
 
     is_plain: ClassVar[bool] = True

@@ -141,6 +141,22 @@ class BranchNetwork:
                     (self.directory / _SOCKET).unlink(missing_ok=True)
 
 
+def entries_of(words: str) -> tuple[str, ...]:
+    """Return the allow-list that a person wrote in one word: hosts with commas between, or `registries`.
+
+    Raises:
+        ConfigError: an entry cannot be read.
+
+    Example:
+        >>> entries_of("registries,api.example.com:443")
+        ('packages', 'api.example.com:443')
+    """
+    named = tuple(word.strip() for word in words.split(",") if word.strip())
+    entries = tuple("packages" if word == "registries" else word for word in named)
+    EgressPolicy.parse(entries)
+    return entries
+
+
 def rules_of(
     allow: Sequence[str], *, packages: Sequence[str], max_bytes: int, private_hosts: frozenset[str]
 ) -> NetworkRules:

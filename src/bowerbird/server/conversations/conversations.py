@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from bowerbird.core.errors import ConfigError
 from bowerbird.core.threads import to_thread
 from bowerbird.server.common.errors import invalid, problem
 from bowerbird.server.common.json_answers import clean
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 EFFORTS = Literal["high", "max", "xhigh"]
 FLAGS = (
     "enable_teams", "enable_tracing", "enable_approval", "enable_plan_mode", "enable_thinking",
-    "max_turns", "max_cost", "memory", "tools",
+    "max_turns", "max_cost", "memory", "tools", "network",
 )  # fmt: skip
 
 
@@ -41,6 +42,7 @@ def new_session(context: "ServerContext", caller: "Caller", asked: Mapping[str, 
             raise invalid(("body", "preset"), f"there is no preset {preset!r}; there are {', '.join(names)}")
     flags = {name: asked[name] for name in FLAGS if asked.get(name) is not None}
     require_turns(context, asked.get("max_turns"))
+    require_network(caller, asked.get("network"))
     model = asked.get("model")
     if model is not None:
         flags["model"] = known_model(context, model)
@@ -97,7 +99,7 @@ def effort_of(given: str | None) -> str | None:
     return "max" if given == "xhigh" else given
 
 
-def settings_of(context: "ServerContext", given: Mapping[str, Any]) -> dict[str, Any]:
+def settings_of(context: "ServerContext", caller: "Caller", given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the changes that `PATCH` asks for, in the words of sessions.
 
     Raises:
@@ -110,6 +112,7 @@ def settings_of(context: "ServerContext", given: Mapping[str, Any]) -> dict[str,
         else:
             changes["title"] = clean(changes["title"])
     require_turns(context, changes.get("max_turns"))
+    require_network(caller, changes.get("network"))
     if changes.get("model") is not None:
         changes["model"] = known_model(context, changes["model"])
     if "thinking_effort" in changes:
@@ -124,6 +127,20 @@ def require_turns(context: "ServerContext", asked: int | None) -> None:
         raise invalid(
             ("body", "max_turns"), f"max_turns is {asked}; this server allows {most} (agent.max_turns)"
         )
+
+
+def require_network(caller: "Caller", asked: str | None) -> None:
+    """Raise Problem 403 where a caller may not open the network, 422 for hosts that cannot be read."""
+    if asked is None:
+        return
+    from bowerbird.sandbox.network.network import entries_of
+
+    if not caller.may("admin"):
+        raise problem("forbidden", "only an admin opens the network for commands (sandbox.network)")
+    try:
+        entries_of(asked)
+    except ConfigError as error:
+        raise invalid(("body", "network"), str(error)) from error
 
 
 def known_model(context: "ServerContext", name: str, loc: tuple[str | int, ...] = ("body", "model")) -> str:

@@ -45,6 +45,10 @@ Effort = Annotated[EFFORTS | None, Field(description="null = configured; xhigh m
 Title = Annotated[str | None, Field(max_length=500)]
 Flag = bool | None
 _CALLS = Field(ge=1, le=1_000_000)
+ToolsOffered = Annotated[Literal["default", "full"] | None, Field(description="null = configured.")]
+Network = Annotated[
+    str | None, Field(max_length=2_000, description="Hosts that commands may reach, or `registries`; admins.")
+]
 Turns = Annotated[
     Annotated[int, BeforeValidator(whole, json_schema_input_type=Annotated[int, _CALLS]), _CALLS] | None,
     Field(description="Model calls per turn, at most as many as configured; null = as configured."),
@@ -82,7 +86,8 @@ class NewConversation(Body):
     max_turns: Turns = None
     max_cost: Money = None
     memory: Flag = None
-    tools: Annotated[Literal["default", "full"] | None, Field(description="null = configured.")] = None
+    tools: ToolsOffered = None
+    network: Network = None
     landing: Annotated[Literal["review", "turn", "step"] | None, Field(description="null = configured.")] = (
         None
     )
@@ -102,6 +107,8 @@ class Changes(StrictBody):
     max_turns: Turns = None
     max_cost: Money = None
     memory: Flag = None
+    tools: ToolsOffered = None
+    network: Network = None
 
 
 class ForkPoint(StrictBody):
@@ -264,7 +271,7 @@ async def change(
     """Stored, and shown to every viewer; a turn that runs goes on with what it began with."""
     row = await owned_session(context, caller, conversation_id)
     given = {name: getattr(changes, name) for name in changes.model_fields_set}
-    await context.sessions.set_flags(row.thread_id, settings_of(context, given))
+    await context.sessions.set_flags(row.thread_id, settings_of(context, caller, given))
     return answer(await described(context, await context.sessions.row(row.thread_id)))
 
 

@@ -69,7 +69,8 @@ def sandbox_line(
     reason = processes_unavailable(status)
     if reason is not None:
         return f"Sandbox: none, no commands can run here ({reason})"
-    reach = "no network" if network == "closed" else f"network only to {', '.join(allow)}"
+    closed = "no network, and only a person can open it (--network, when a session begins)"
+    reach = closed if network == "closed" else f"network only to {', '.join(allow)}"
     if root is None:
         return f"Sandbox: commands run in tier {status.tier}, on the branch at the workspace's path; {reach}"
     return (
@@ -87,8 +88,9 @@ def process_tools(
         host: gives the branch's sandbox; whoever made it closes it.
         network: of the session. With `allowlist` the ledger counts a command as an effect outside.
     """
-    family = _Processes(host, settings or ProcessSettings())
-    recorded: EffectClass = "outside" if network == "allowlist" else "branch"
+    is_open = network == "allowlist"
+    family = _Processes(host, settings or ProcessSettings(), is_open=is_open)
+    recorded: EffectClass = "outside" if is_open else "branch"
     longest = max(host.settings.max_timeout_s, family.settings.bash_timeout_s) + _QUEUE_S
 
     def running(
@@ -110,9 +112,10 @@ def process_tools(
 
 
 class _Processes:
-    """The five functions, over one host."""
+    """The five functions, over one host; where the network is open, what a command says is from outside."""
 
-    def __init__(self, host: "SandboxHost", settings: ProcessSettings) -> None:
+    def __init__(self, host: "SandboxHost", settings: ProcessSettings, *, is_open: bool) -> None:
+        self.is_open = is_open
         self.host = host
         self.settings = settings
 
@@ -150,7 +153,7 @@ class _Processes:
             )
             result = await _finished(work, context)
             _changed(context, result)
-            return shown(result, hidden_note(context.files, command, result))
+            return shown(result, hidden_note(context.files, command, result), tainted=self.is_open)
 
         most = max(default, self.host.settings.max_timeout_s)
         bash.__doc__ = (bash.__doc__ or "").format(most=f"{most:g}")
@@ -198,7 +201,11 @@ class _Processes:
             _changed(context, ran.command)
             result = shown(ran.command, hidden_note(context.files, code or path or "", ran.command))
             return ToolResult(
-                result.content, data=ran.to_data(), is_error=result.is_error, truncated=result.truncated
+                result.content,
+                data=ran.to_data(),
+                is_error=result.is_error,
+                truncated=result.truncated,
+                tainted=self.is_open,
             )
 
         return run_python
@@ -231,7 +238,8 @@ class _Processes:
                 )
             )
             note = hidden_note(context.files, command)
-            return ToolResult(f"started as {task}{f' [{note}]' if note else ''}", data={"task_id": task})
+            started = f"started as {task}{f' [{note}]' if note else ''}"
+            return ToolResult(started, data={"task_id": task}, tainted=self.is_open)
 
         return background_run
 
@@ -253,7 +261,7 @@ class _Processes:
             rows = [runs.poll(task_id)] if task_id else runs.poll_all()
             text = "\n\n".join(_run_text(row, whole=bool(task_id)) for row in rows)
             data = rows[0] if task_id else {"tasks": rows}
-            return ToolResult(text or "There are no background commands.", data=data)
+            return ToolResult(text or "There are no background commands.", data=data, tainted=self.is_open)
 
         return check_background
 
@@ -267,7 +275,7 @@ class _Processes:
                 task_id: Which one.
             """
             row = await (await self._sandbox(context)).background.stop(task_id)
-            return ToolResult(_run_text(row, whole=True), data=row)
+            return ToolResult(_run_text(row, whole=True), data=row, tainted=self.is_open)
 
         return cancel_background
 
@@ -304,7 +312,7 @@ def checked_command(
     return [find(first.rsplit("/", 1)[-1]) or first, *rest]
 
 
-def shown(result: CommandResult, hidden: str = "") -> ToolResult:
+def shown(result: CommandResult, hidden: str = "", *, tainted: bool = False) -> ToolResult:
     """Return a finished command as a model reads it; `hidden`: what `hidden_note` says."""
     notes: list[str] = []
     if result.timed_out:
@@ -329,7 +337,13 @@ def shown(result: CommandResult, hidden: str = "") -> ToolResult:
         "duration_ms": result.duration_ms,
         "tier": result.tier,
     }
-    return ToolResult("\n".join(parts), data=data, is_error=result.cancelled, truncated=result.truncated)
+    return ToolResult(
+        "\n".join(parts),
+        data=data,
+        is_error=result.cancelled,
+        truncated=result.truncated,
+        tainted=tainted,
+    )
 
 
 def _room(context: ToolContext) -> int:
