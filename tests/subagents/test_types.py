@@ -112,7 +112,7 @@ async def test_plan_mode_holds_for_children(fake: FakeModels, make: Any, project
     result = await agent.run("lead")
     assert result.stop_reason == "plan_ready"
     lead = requests_of(fake, "lead")
-    assert "not available in plan mode" in last_result(lead[1])
+    assert "refused in plan mode" in last_result(lead[1])
     assert last_result(lead[2]) == "looked"
     assert "not available" in last_result(requests_of(fake, "small")[1])
 
