@@ -76,6 +76,7 @@ _OTHERS = (
 _RESPONSES = re.compile(
     r"gpt-(5\.[4-9]|[6-9])|gpt-daybreak|(gpt-5|o\d|computer-use|codex).*(codex|-pro|preview|deep)"
 )
+_MISTRAL = re.compile(r"(open-|labs-)?(mi[sx]tral|ministral|magistral|devstral|codestral|pixtral)")
 _FAMILIES = tuple((re.compile(f.pattern), f) for f in (*_CLAUDE, *_OPENAI, *_OTHERS))
 _UNKNOWN = _Family("", None, None)
 
@@ -104,8 +105,22 @@ class Traits(msgspec.Struct, frozen=True):
 
 
 def _family(model: str) -> _Family:
-    name = model.rsplit("/", 1)[-1].lower()  # `anthropic/claude-…` at a gateway
+    name = _bare(model)
     return next((family for pattern, family in _FAMILIES if pattern.match(name)), _UNKNOWN)
+
+
+def _bare(model: str) -> str:
+    return model.rsplit("/", 1)[-1].lower()  # `anthropic/claude-…` at a gateway
+
+
+def answers_results(model: str) -> bool:
+    """Whether `model` must have said something between results of tools and what a person says, wherever it runs.
+
+    Example:
+        >>> answers_results("mistralai/devstral-2512"), answers_results("gpt-5.2")
+        (True, False)
+    """
+    return _MISTRAL.match(_bare(model)) is not None
 
 
 def needs_responses(model: str) -> bool:
