@@ -14,7 +14,7 @@ import os
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -111,6 +111,8 @@ class Talk:
     ends: str = ""  # what the turn at hand may end as, beside `done`
     refused: int = 0
     hanging: bool = False
+    bad: Callable[[dict[str, Any]], bool] | None = None  # whether a request holds what is refused
+    said: Step = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:
         self.draw = random.Random(f"{self.wire} {self.seed}")
@@ -121,11 +123,17 @@ class Talk:
         """What the model of a request says."""
         wire = next(w for end, w in _WIRES.items() if path.partition("?")[0].endswith(end))
         self.counts["requests"] += 1
+        text = json.dumps(body)
+        self.counts["with pictures"] += any(word in text for word in _PICTURES)
+        self.counts["with files"] += '"document"' in text
         if wire == "messages" and body["model"].startswith("claude-sonnet-5-5"):
             self.counts["reasoning that could not stand"] += unbound(body)
         choice = body.get("tool_choice")
         if not body.get("tools") or choice in ("none", {"type": "none"}):
             return {"text": "In short: it went on. " * 20, "usage": {"input": 50}}
+        if self.bad is not None and self.bad(body):
+            self.wrong.append(f"turn {self.counts['turns']}, {self.model}: what was refused was sent again")
+            return self.said
         while self.steps:
             step = self.steps.pop(0)
             made = self._fault(step, wire, body) if isinstance(step, str) else self._said(step, wire, body)
@@ -164,81 +172,100 @@ class Talk:
                     ways.append((name, {"text": "hi"} if end == "echo" else {}))
             ways = ways[8:] or ways
         name, given = draw.choice(ways)
+        self.counts["MCP calls"] += "strange" in name
         return {"name": name, "input": given}
 
     def _fault(self, kind: str, wire: str, body: dict[str, Any]) -> Step | None:
         """What the provider does in place of an answer; None where it cannot happen here."""
         self.counts[kind] += 1
+        if kind == "part":
+            return self._part(wire, body)
+        made = self._failures(wire, body).get(kind) or self._answers(wire, body).get(kind)
+        if made is not None and kind in ("filtered", "refused", "quota"):
+            self.ends = kind
+        return made
+
+    def _failures(self, wire: str, body: dict[str, Any]) -> dict[str, Step | None]:
+        """What a provider answers with that is none, or breaks off."""
+        said: Step = {"text": "I begin to say ", "deltas": 5}
+        begun = [{"name": "list_files", "input": {"path": "/"}}]
+        failed = {"error": {"type": "api_error", "code": 502, "message": "Provider returned error"}}
+        filtered = {"error": {"message": "The response was filtered", "code": "content_filter"}}
+        page = {"body": "<html><title>Bad gateway</title></html>", "headers": {"content-type": "text/html"}}
+        picture = "messages.1.content.1.image.source.base64: Could not process image"
+        long = OVERFLOW.get(self.wire, "maximum context length is 128000 tokens [context_length_exceeded]")
+
+        def refused(words: str) -> Step:
+            return {"status": 400, "body": error_body(400, wire == "messages", words)}
+
+        return {
+            "cut": {**said, "cut_after": 2},
+            "ended": {**said, "end_after": 2},
+            "cut_call": {"tools": begun, "cut_after": 1},
+            "busy": {"status": 429, "headers": {"retry-after": "0"}},
+            "broken": {"status": self.draw.choice([500, 502, 503, 520])},
+            "overloaded": {"status": 529 if wire == "messages" else 503},
+            "in_stream": in_stream(wire),
+            "in_whole": None if wire == "ollama" else whole("application/json", failed),
+            "page": {"status": 502, **page},
+            "filtered": {"status": 400, "body": filtered},
+            "quota": {"status": 402, "body": {"error": {"message": "Insufficient Balance"}}},
+            "overflow": refused(long) if _is_long(body) else None,
+            "picture": refused(picture) if any(word in json.dumps(body) for word in _PICTURES) else None,
+        }
+
+    def _answers(self, wire: str, body: dict[str, Any]) -> dict[str, Step | None]:
+        """What a model answers with that is of no use, or is not all."""
         call = {"name": "read_file", "raw": '{"path": "a.t'}
-        error = {"status": 400, "headers": {}}
-        match kind:
-            case "cut":
-                return {"text": "I begin to say ", "deltas": 5, "cut_after": 2}
-            case "ended":
-                return {"text": "I begin to say ", "deltas": 5, "end_after": 2}
-            case "cut_call":
-                return {"tools": [{"name": "list_files", "input": {"path": "/"}}], "cut_after": 1}
-            case "busy":
-                return {"status": 429, "headers": {"retry-after": "0"}}
-            case "broken":
-                return {"status": self.draw.choice([500, 502, 503, 520])}
-            case "overloaded":
-                return {"status": 529 if wire == "messages" else 503}
-            case "in_stream":
-                return in_stream(wire)
-            case "in_whole":
-                failed = {"error": {"type": "api_error", "code": 502, "message": "Provider returned error"}}
-                return None if wire == "ollama" else whole("application/json", failed)
-            case "page":
-                return {"status": 502, "body": "<html><title>Bad gateway</title></html>", "headers": {"content-type": "text/html"}}
-            case "malformed":
-                return None if wire == "ollama" else {"tools": [{**call, "raw": self.draw.choice(_MALFORMED)}]}
-            case "strange":
-                return {"tools": [{"name": name, "input": {}} for name in self.draw.sample(_STRANGE, 2)]}
-            case "empty":
-                return {"text": ""}
-            case "only_thought":
-                return {"thinking": "hm", "text": "", "signature": bound_signatures(body)[-1] if wire == "messages" else ""}
-            case "too_long":
-                return {"text": "It goes on and", "stop": "max_tokens"}
-            case "too_long_call":
-                return None if wire == "ollama" else {"tools": [call], "stop": "max_tokens"}
-            case "refused":
-                if wire not in ("messages", "chat"):
-                    return None
-                self.ends = kind
-                return {"text": "I cannot.", "stop": "refusal"}
-            case "filtered":
-                self.ends = kind
-                filtered = {"error": {"message": "The response was filtered", "code": "content_filter"}}
-                return {**error, "body": filtered}
-            case "quota":
-                self.ends = kind
-                return {"status": 402, "body": {"error": {"message": "Insufficient Balance"}}}
-            case "overflow":
-                said = OVERFLOW.get(self.wire, "maximum context length is 128000 tokens [context_length_exceeded]")
-                return {**error, "body": error_body(400, wire == "messages", said)} if _is_long(body) else None
-            case "picture":
-                shown = any(word in json.dumps(body) for word in ('"image_url"', '"input_image"', '"image"', '"images"'))
-                said = "messages.1.content.1.image.source.base64: Could not process image"
-                return {**error, "body": error_body(400, wire == "messages", said)} if shown else None
-            case "part":
-                return self._part(wire, body)
-            case "paused":
-                return {"text": "I pause.", "stop": "pause_turn"} if wire == "messages" else None
-            case _:
-                same = {"name": "list_files", "input": {}, "id": "call_same"}
-                return {"tools": [same, {**same, "input": {"path": "/"}}]}
+        same = {"name": "list_files", "input": {}, "id": "call_same"}
+        signed = {"signature": bound_signatures(body)[-1]} if wire == "messages" else {}
+        is_lines = wire == "ollama"  # arguments are an object there
+        return {
+            "malformed": None if is_lines else {"tools": [{**call, "raw": self.draw.choice(_MALFORMED)}]},
+            "strange": {"tools": [{"name": name, "input": {}} for name in self.draw.sample(_STRANGE, 2)]},
+            "empty": {"text": ""},
+            "only_thought": {"thinking": "hm", "text": "", **signed},
+            "too_long": {"text": "It goes on and", "stop": "max_tokens"},
+            "too_long_call": None if is_lines else {"tools": [call], "stop": "max_tokens"},
+            "refused": {"text": "No.", "stop": "refusal"} if wire in ("messages", "chat") else None,
+            "paused": {"text": "I pause.", "stop": "pause_turn"} if wire == "messages" else None,
+            "twice": {"tools": [same, {**same, "input": {"path": "/"}}]},
+        }
 
     def _part(self, wire: str, body: dict[str, Any]) -> Step | None:
-        """A refusal of some message in the middle, for a reason that nobody has heard of."""
-        return None
+        """A refusal of a message in the middle or of a tool, for a reason that nobody has heard of.
+
+        What is named is refused until it is no longer sent.
+        """
+        name = "input" if wire == "responses" else "messages"
+        parts: list[Any] = body[name]
+        if len(parts) < 6:
+            return None
+        if self.draw.random() < 0.3:
+            named = self.draw.choice(_offered(body, wire))
+            self.bad = lambda sent: named in _offered(sent, wire)
+            said = f"Invalid schema for function '{named}': the moon is full"
+        else:
+            said_something = [
+                at for at in range(1, len(parts) - 1) if parts[at].get("content") or parts[at].get("output")
+            ]
+            at = self.draw.choice(said_something)
+            part = _without_marks(parts[at])
+            self.bad = lambda sent: any(_without_marks(one) == part for one in sent.get(name, ()))
+            said = (
+                f"{name}.{at}: the moon is full"
+                if wire == "messages"
+                else f"Invalid '{name}[{at}]': the moon is full"
+            )
+        self.said = {"status": 400, "body": error_body(400, wire == "messages", said)}
+        return self.said
 
     # ------------------------------------------------------------ the person
 
     def plan(self) -> None:
         """Decide what the model will do in the next turn, and what goes wrong meanwhile."""
-        draw, self.ends, steps = self.draw, "", []
+        draw, self.ends, self.bad = self.draw, "", None
+        steps: list[Any] = []
         for _ in range(draw.choice([0, 0, 1, 1, 2, 3])):
             thinking = {"thinking": "I look " * draw.randint(1, 30)} if draw.random() < 0.4 else {}
             text = {"text": "I look."} if draw.random() < 0.5 else {"text": ""}
@@ -265,7 +292,7 @@ class Talk:
         """Have a last turn in which nothing goes wrong, with the wire's first model."""
         await self._change(live, model=WIRES[self.wire][0])
         self.model = WIRES[self.wire][0]
-        self.ends, self.steps = "", [{"calls": 2, "thinking": "I look"}, {"text": "The end."}]
+        self.bad, self.ends, self.steps = None, "", [{"calls": 2, "thinking": "I look"}, {"text": "The end."}]
         await self._one(live, plain=True)
         self._judge(live)
 
@@ -290,11 +317,15 @@ class Talk:
         draw, chance = self.draw, 1.0 if plain else self.draw.random()
         hangs = self.faults and chance < 0.12
         if hangs:
-            self.steps.insert(draw.randint(0, len(self.steps) - 1), {"text": "I am slow ", "deltas": 4, "hang_after": 2})
+            self.steps.insert(
+                draw.randint(0, len(self.steps) - 1), {"text": "I am slow ", "deltas": 4, "hang_after": 2}
+            )
         self.hanging = False
         turn = await self._say(live, plain=plain)
         async with asyncio.timeout(HANG_S):
-            while hangs and not self.hanging and (await live.sessions.turn(turn)).state in ("queued", "running"):
+            while (
+                hangs and not self.hanging and (await live.sessions.turn(turn)).state in ("queued", "running")
+            ):
                 await asyncio.sleep(0.02)
             if self.hanging:
                 await asyncio.sleep(0.05)
@@ -315,11 +346,15 @@ class Talk:
 
     async def _say(self, live: LiveServer, kind: str = "message", *, plain: bool = False) -> str:
         place, draw = f"/api/conversations/{self.conversation}/messages", self.draw
-        content = draw.choice(["Go on.", "And now? " * 30, "Look at the pictures.", "Größe, 世界 \U0001f426?"])
+        content = draw.choice(
+            ["Go on.", "And now? " * 30, "Look at the pictures.", "Größe, 世界 \U0001f426?"]
+        )
         chance = 1.0 if plain else draw.random()
         if chance < 0.15:
             names = draw.sample(["pic.png", "pic.jpg", "pic.webp", "tall.png", "broken.png", "wide.png"], 2)
-            urls = [f"data:{_TYPES[name[-3:]]};base64,{base64.b64encode(FILES[name]).decode()}" for name in names]
+            urls = [
+                f"data:{_TYPES[name[-3:]]};base64,{base64.b64encode(FILES[name]).decode()}" for name in names
+            ]
             answer = await live.http.post(
                 place, json={"content": content, "kind": kind, "attachments": [{"url": url} for url in urls]}
             )
@@ -348,9 +383,12 @@ class Talk:
         if self.ends:
             self.counts["turns that had to end"] += 1
             return
-        self.wrong.append(f"turn {self.counts['turns']}, {self.model}: {ended.state}, {ended.stop_reason}: {ended.error}")
+        self.wrong.append(
+            f"turn {self.counts['turns']}, {self.model}: {ended.state}, {ended.stop_reason}: {ended.error}"
+        )
 
 
+_PICTURES = ('"image_url"', '"input_image"', '"type": "image"', '"images"')
 _MALFORMED = ['{"path": "a', "[1, 2]", "path=a.txt", '{"path": }', "null", '"a.txt"']
 _STRANGE = ["functions.bash", "read file", "x" * 140, "größe", "bash\n", "mcp..x"]
 _TYPES = {"png": "image/png", "jpg": "image/jpeg", "ebp": "image/webp"}
@@ -364,6 +402,12 @@ def _offered(body: dict[str, Any], wire: str) -> list[str]:
     return [tool["name"] if "name" in tool else tool["function"]["name"] for tool in tools]
 
 
+def _without_marks(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_marks(part) for key, part in value.items() if key != "cache_control"}
+    return [_without_marks(part) for part in value] if isinstance(value, list) else value
+
+
 def _is_long(body: dict[str, Any]) -> bool:
     return len(body.get("messages") or body.get("input") or ()) > 12
 
@@ -372,7 +416,7 @@ def _is_long(body: dict[str, Any]) -> bool:
 def at_the_vendors(fake: FakeModels) -> Iterator[None]:
     """Let `fake` stand, as a proxy of the environment, where the vendors' hosts are."""
     before = {name: os.environ.get(name) for name in ("HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy")}
-    os.environ.update({name: f"http://127.0.0.1:{fake.port}" for name in ("HTTP_PROXY", "http_proxy")})
+    os.environ.update(dict.fromkeys(("HTTP_PROXY", "http_proxy"), f"http://127.0.0.1:{fake.port}"))
     for name in ("NO_PROXY", "no_proxy"):
         os.environ.pop(name, None)
     try:
@@ -384,7 +428,9 @@ def at_the_vendors(fake: FakeModels) -> Iterator[None]:
                 os.environ[name] = value
 
 
-async def talk(place: Path, wire: str, seed: int, turns: int, *, faults: bool = True, restarts: int = 1) -> Talk:
+async def talk(
+    place: Path, wire: str, seed: int, turns: int, *, faults: bool = True, restarts: int = 1
+) -> Talk:
     """Have a session of so many turns with the models of `wire`, over so many restarts of the server."""
     made = Talk(wire, seed, turns, faults)
     workspace = place / "workspace"

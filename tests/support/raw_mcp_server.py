@@ -88,7 +88,9 @@ DATED = [
     tool("misdated", {"type": "object", "properties": {"day": {"type": "string", "pattern": "(("}}}),
 ]
 
-DEEP: dict[str, Any] = {f"D{i}": {"type": "object", "properties": {"next": {"$ref": f"#/$defs/D{i + 1}"}}} for i in range(12)}
+DEEP: dict[str, Any] = {
+    f"D{i}": {"type": "object", "properties": {"next": {"$ref": f"#/$defs/D{i + 1}"}}} for i in range(12)
+}
 DEEP["D12"] = {"type": "array", "description": "of anything"}
 STRANGE = [
     tool("files.read"),
@@ -108,7 +110,13 @@ STRANGE = [
     tool("fail"),
     *(tool(f"more{n}", TEXT) for n in range(119)),
 ]  # fmt: skip
-MORE = {"strange": STRANGE, "hostile": HOSTILE, "patterns": PATTERNS, "dated": DATED, "many": [tool(f"n{n}") for n in range(600)]}
+MORE = {
+    "strange": STRANGE,
+    "hostile": HOSTILE,
+    "patterns": PATTERNS,
+    "dated": DATED,
+    "many": [tool(f"n{n}") for n in range(600)],
+}
 
 
 class Raw:
@@ -183,11 +191,16 @@ class Raw:
             self.send(id=number, result={"tools": self.tools})
         elif method == "tools/call":
             self.note(called=params["name"], arguments=params.get("arguments"))
-            self.call(number, params["name"], params.get("arguments") or {})
+            done = self.show if params["name"] in ("show", "fail") else self.call
+            done(number, params["name"], params.get("arguments") or {})
         elif method.startswith("notifications/"):
             self.note(heard=method, params=params)
         else:
             self.send(id=number, error={"code": -32601, "message": "Method not found"})
+
+    def show(self, number: Any, name: str, _arguments: dict[str, Any]) -> None:
+        shown = [{"type": "text", "text": name}, {"type": "image", "data": PNG, "mimeType": "image/png"}]
+        self.send(id=number, result={"content": shown, "isError": name == "fail"})
 
     def call(self, number: Any, name: str, arguments: dict[str, Any]) -> None:
         if "forgetful" in self.behaviours and self.first:
@@ -204,7 +217,10 @@ class Raw:
             case "environment":
                 self.text(number, json.dumps(dict(os.environ)))
             case "show" | "fail":
-                shown = [{"type": "text", "text": name}, {"type": "image", "data": PNG, "mimeType": "image/png"}]
+                shown = [
+                    {"type": "text", "text": name},
+                    {"type": "image", "data": PNG, "mimeType": "image/png"},
+                ]
                 self.send(id=number, result={"content": shown, "isError": name == "fail"})
             case "promise":
                 self.text(number, "kept", structuredContent={"t": "a" * 50 + "!"})

@@ -114,7 +114,7 @@ def _bare(model: str) -> str:
 
 
 def answers_results(model: str) -> bool:
-    """Whether `model` must have said something between results of tools and what a person says, wherever it runs.
+    """Whether `model` must have said something between results of tools and what a person says.
 
     Example:
         >>> answers_results("mistralai/devstral-2512"), answers_results("gpt-5.2")

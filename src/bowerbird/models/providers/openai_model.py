@@ -188,7 +188,7 @@ class _Translation:
             return messages
         before = (made for at in range(first - 1, -1, -1) if (made := self._made(self._request.messages[at])))
         answered: list[dict[str, Any]] = []
-        role = next(before, [{}])[-1].get("role")
+        role = next((made[-1]["role"] for made in before), "")
         for one in messages:
             answered += [_BETWEEN, one] if (role, one["role"]) == ("tool", "user") else [one]
             role = one["role"]
@@ -328,6 +328,4 @@ class OpenAIWire:
 
 def connect(endpoint: Endpoint, redactor: Redactor) -> Connection:
     """Return a connection to a server that speaks OpenAI Chat Completions."""
-    # For a server without keys none is invented.
-    headers = {"authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
-    return Connection(endpoint, PATH, headers, redactor)
+    return Connection(endpoint, PATH, endpoint.proof, redactor)
