@@ -2,7 +2,7 @@
 
 Here: rules by wire and host, each with the words of a refusal and where it is known from. Not here: the servers,
 their scripts, and what our clients do about it. A rule that is found enters as one row: where it holds, what it
-finds wrong, its source, and what we do; `docs/design/what-providers-refuse.md` is written from the rows.
+finds wrong, its source, and what we do; `docs/design/refusals.md` is written from the rows.
 """
 
 from __future__ import annotations
@@ -563,6 +563,7 @@ class Rule(NamedTuple):
     Attributes:
         wires, hosts: where it holds; no hosts = wherever the wire is spoken.
         source: where it is known from. ours: what we do with what would break it.
+        held_by: the test of that.
     """
 
     name: str
@@ -570,6 +571,7 @@ class Rule(NamedTuple):
     find: Callable[[str, Body, Headers], Iterator[str]]
     source: str
     ours: str
+    held_by: str = "server/test_provider_talks.py::test_no_request_is_refused_by_the_rules_of_its_provider_and_no_turn_fails_by_itself"
     hosts: tuple[str, ...] = ()
 
     def holds(self, wire: str | None, host: str) -> bool:
@@ -577,46 +579,64 @@ class Rule(NamedTuple):
         return wire in self.wires and (not self.hosts or host in self.hosts)
 
 
-DATE = "2026-11-28"
-"""When the sources were last looked at."""
+LOOKED_AT = "2026-11-28"
+"""Until when sources were collected."""
 _MISTRAL, _GEMINI = ("api.mistral.ai",), ("generativelanguage.googleapis.com",)
 RULES = (
     Rule("names of tools", (MESSAGES, CHAT, RESPONSES, OLLAMA), _offered_names,
-         "API references; at most 128 tools: OpenAI's", "repaired; tools over 128 are left out by name"),
+         "API references; at most 128 tools: OpenAI's", "repaired; tools over 128 are left out by name",
+         held_by="models/test_accepted.py::test_more_tools_than_a_provider_takes_are_left_out_by_name"),
     Rule("names of calls", (MESSAGES, CHAT, RESPONSES), _said_names,
-         "API references", "repaired: other characters become _"),
+         "API references", "repaired: other characters become _",
+         held_by="models/test_accepted.py::test_a_session_goes_on_after_a_name_that_no_tool_can_have"),
     Rule("schemas are objects", (MESSAGES, CHAT, RESPONSES), _schema_tops,
-         "API references; OpenAI's page on function calling", "repaired: alternatives become properties"),
+         "API references; OpenAI's page on function calling", "repaired: alternatives become properties",
+         held_by="models/test_accepted.py::test_a_tool_however_described_is_taken_by_every_provider"),
     Rule("arrays have items", (CHAT, RESPONSES), _schema_arrays,
-         "OpenAI's server: array schema missing items", "repaired: `items` is added"),
+         "OpenAI's server: array schema missing items", "repaired: `items` is added",
+         held_by="models/test_accepted.py::test_a_tool_however_described_is_taken_by_every_provider"),
     Rule("calls have results", (MESSAGES,), _answered_calls,
-         "Anthropic's page on tool use", "repaired: a missing result is said to be unknown"),
+         "Anthropic's page on tool use", "repaired: a missing result is said to be unknown",
+         held_by="models/test_conversation.py::test_every_call_has_its_result_directly_after_it_on_both_wires"),
     Rule("calls have results", (CHAT,), _answered_functions,
-         "OpenAI's page on function calling", "repaired: a missing result is said to be unknown"),
+         "OpenAI's page on function calling", "repaired: a missing result is said to be unknown",
+         held_by="models/test_conversation.py::test_every_call_has_its_result_directly_after_it_on_both_wires"),
     Rule("calls have results", (RESPONSES,), _answered_items,
-         "OpenAI's page on reasoning items", "repaired; reasoning without what it led to is left out"),
+         "OpenAI's page on reasoning items", "repaired; reasoning without what it led to is left out",
+         held_by="models/test_conversation.py::test_every_call_has_its_result_directly_after_it_on_both_wires"),
     Rule("newer models by Responses", (CHAT,), _newer_models,
-         "openai/openai-openapi 541, BerriAI/litellm 34569", "repaired: asked by Responses"),
+         "openai/openai-openapi 541, BerriAI/litellm 34569", "repaired: asked by Responses",
+         held_by="models/test_responses.py::test_newer_models_work_with_all_tools_and_get_their_reasoning_back"),
     Rule("no empty text", (MESSAGES, CHAT, RESPONSES), _texts,
-         "Anthropic's and OpenAI's API references", "left out"),
+         "Anthropic's and OpenAI's API references", "left out",
+         held_by="models/test_pictures.py::test_an_answer_of_reasoning_only_ends_no_session"),
     Rule("cache marks", (MESSAGES,), _cache_marks,
-         "Anthropic's page on prompt caching", "never sent"),
+         "Anthropic's page on prompt caching", "never sent",
+         held_by="models/test_wire_requests.py::test_a_mark_never_stands_on_reasoning"),
     Rule("errors are text", (MESSAGES,), _error_results,
-         "Anthropic's page on tool use", "repaired: the picture is described"),
+         "Anthropic's page on tool use", "repaired: the picture is described",
+         held_by="models/test_pictures.py::test_a_picture_in_a_result_that_is_an_error_ends_nothing"),
     Rule("pictures", (MESSAGES, CHAT, RESPONSES), _pictures,
-         "Anthropic's page on vision; anthropics/claude-code 4778, 49537, 19631", "left out by name"),
+         "Anthropic's page on vision; anthropics/claude-code 4778, 49537, 19631", "left out by name",
+         held_by="models/test_pictures.py::test_a_picture_that_would_be_refused_is_said_in_text"),
     Rule("thoughts", (MESSAGES,), _thoughts,
-         "Anthropic's page on extended thinking; tailcallhq/forgecode 2107, 1853", "left out"),
+         "Anthropic's page on extended thinking; tailcallhq/forgecode 2107, 1853", "left out",
+         held_by="models/test_pictures.py::test_reasoning_is_switched_on_and_off_within_a_turn"),
     Rule("no temperature", (MESSAGES,), _temperature,
-         "anthropic-version 2026-10-21; its SDK", "sent only if a person set one, then left out"),
+         "anthropic-version 2026-10-21; its SDK", "sent only if a person set one, then left out",
+         held_by="models/test_accepted.py::test_no_temperature_is_sent_that_nobody_set"),
     Rule("closed forms of answers", (MESSAGES,), _forms,
-         "Anthropic's page on structured outputs; its SDK", "repaired; what cannot be said is left to the words"),
+         "Anthropic's page on structured outputs; its SDK", "repaired; what cannot be said is left to the words",
+         held_by="models/test_given_back.py::test_a_form_of_answers_is_closed_and_has_no_limits"),
     Rule("reasoning goes back", (CHAT,), _reasoning_back,
-         "DeepSeek's guide to thinking mode", "repaired: an empty one for none"),
+         "DeepSeek's guide to thinking mode", "repaired: an empty one for none",
+         held_by="models/test_given_back.py::test_a_model_that_wants_all_reasoning_back_gets_it_or_an_empty_one"),
     Rule("fits the context", (OLLAMA,), _fits_context,
-         "Ollama's pages on its chat API and on context length", "asked for as large as is planned with"),
+         "Ollama's pages on its chat API and on context length", "asked for as large as is planned with",
+         held_by="models/test_ollama.py::test_an_agent_works_in_a_context_that_is_asked_for"),
     Rule("signed calls", (CHAT,), _signed_calls,
-         "Google's page on thought signatures", "sent back; those of other models are marked so"),
+         "Google's page on thought signatures", "sent back; those of other models are marked so",
+         held_by="models/test_given_back.py::test_signed_calls_go_back_signed_over_steps_turns_and_a_change_of_models"),
     Rule("a user begins", (MESSAGES,), _first_is_users,
          "Anthropic's API reference", "never sent"),
     Rule("known parameters", (MESSAGES, CHAT, RESPONSES), _parameters,
@@ -628,12 +648,39 @@ RULES = (
     Rule("no prefill", (MESSAGES,), _no_prefill,
          "Anthropic's page on 4.6; llm-exe/llm-exe 503", "never sent: a message of ours asks to go on"),
     Rule("nothing before reasoning changes", (MESSAGES,), _bound,
-         "Anthropic's page on preserved thinking", "never changed in a turn; else the vendor is asked to drop it"),
+         "Anthropic's page on preserved thinking", "never changed in a turn; else the vendor is asked to drop it",
+         held_by="agent/test_prefix.py::test_each_call_of_a_turn_begins_with_the_bytes_of_the_one_before"),
     Rule("order of messages", (CHAT,), _order,
          "mistralai/mistral-common 169, charmbracelet/crush 279", "repaired: a word of the assistant between",
-         _MISTRAL),
+         held_by="models/test_provider_rules.py::test_mistral_hears_a_person_only_after_an_answer", hosts=_MISTRAL),
     Rule("calls follow a turn", (CHAT,), _turns,
-         "microsoft/vscode 299295, google-gemini/gemini-cli 11814", "never sent", _GEMINI),
+         "microsoft/vscode 299295, google-gemini/gemini-cli 11814", "never sent",
+         hosts=_GEMINI),
     Rule("text only", (CHAT,), _text_only,
-         "rikkahub/rikkahub 1433, nesquena/hermes-webui 2297", "described", ("api.deepseek.com",)),
+         "rikkahub/rikkahub 1433, nesquena/hermes-webui 2297", "described",
+         hosts=("api.deepseek.com",)),
 )  # fmt: skip
+
+
+WHO = {
+    MESSAGES: "Anthropic Messages", CHAT: "OpenAI Chat Completions", RESPONSES: "OpenAI Responses", OLLAMA: "Ollama",
+    "api.mistral.ai": "Mistral", "api.deepseek.com": "DeepSeek", "generativelanguage.googleapis.com": "Gemini",
+}  # fmt: skip
+
+
+def page() -> str:
+    """Return the page of all rules."""
+    lines = [
+        "# What providers refuse",
+        "",
+        "Each row is a rule of `tests/support/provider_rules.py`: the model servers of all tests refuse what breaks it,",
+        f"as the provider does. They were read, not tried at the providers themselves; the sources are as of {LOOKED_AT}.",
+        "What a provider refuses beyond them, and names, is left out of that request and of those that follow.",
+        "",
+        "| Where | Rule | Known from | What we do | Test |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for rule in RULES:
+        where = ", ".join(WHO[each] for each in (rule.hosts or rule.wires))
+        lines.append(f"| {where} | {rule.name} | {rule.source} | {rule.ours} | `tests/{rule.held_by}` |")
+    return "\n".join(lines) + "\n"

@@ -216,12 +216,6 @@ class Raw:
                 self.text(number, arguments["text"])
             case "environment":
                 self.text(number, json.dumps(dict(os.environ)))
-            case "show" | "fail":
-                shown = [
-                    {"type": "text", "text": name},
-                    {"type": "image", "data": PNG, "mimeType": "image/png"},
-                ]
-                self.send(id=number, result={"content": shown, "isError": name == "fail"})
             case "promise":
                 self.text(number, "kept", structuredContent={"t": "a" * 50 + "!"})
             case "huge":
