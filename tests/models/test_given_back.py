@@ -59,6 +59,19 @@ async def test_signed_calls_go_back_signed_over_steps_turns_and_a_change_of_mode
     assert fake.refused == [] and len(calls(fake.requests[-1])) == 6
 
 
+async def test_a_call_whose_id_was_used_before_goes_back_as_it_was_signed(
+    opened: Opener, fake: FakeModels, tmp_path: Path
+) -> None:
+    same = {"tools": [{"name": "list_files", "input": {}, "id": "call_0"}]}
+    fake.script(same, same, {"text": "done"})
+    with Agent(workdir=tmp_path, language_model=opened("google-genai:gemini-3.8-flash")) as agent:
+        result = await agent.run("go")
+    sent = calls(fake.requests[-1])
+    signed = {"google": {"thought_signature": "of-call_0"}}
+    assert (fake.refused, result.text) == ([], "done")
+    assert [call["extra_content"] for call in sent] == [signed] * 2 and sent[0]["id"] != sent[1]["id"]
+
+
 async def test_parts_of_a_reasoning_go_back_whole(opened: Opener, fake: FakeModels, tmp_path: Path) -> None:
     def chunk(**delta: Any) -> str:
         return f"data: {json.dumps({'choices': [{'delta': delta}]})}\n\n"

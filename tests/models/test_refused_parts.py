@@ -9,7 +9,7 @@ import pytest
 from support.agent_turns import Told, call
 from support.fake_models import FakeModels
 from support.fake_wire import error_body
-from support.model_settings import HELLO, NAMES, QUICK, settings_for
+from support.model_settings import HELLO, QUICK, settings_for
 from support.sessions import place
 
 from bowerbird import Agent
@@ -79,7 +79,7 @@ async def test_a_result_that_is_refused_by_its_place_is_left_out_of_this_and_all
 async def test_what_was_left_out_stands_in_the_journal(fake: FakeModels, tmp_path: Path) -> None:
     async with place(tmp_path, fake) as opened:
         thread = await opened.session()
-        opened.maker.models = settings_for(fake)
+        opened.maker.models = settings_for(fake)  # it may ask a second time
         refuses(fake, BAD, f"messages.0.content.0: {BAD}")
         await opened.ask(thread, BAD)
         (body, *_) = await opened.bodies(thread, "assistant")
@@ -109,9 +109,9 @@ async def test_a_refusal_that_names_no_part_ends_the_turn_with_its_words(
 
 
 async def test_a_part_that_is_refused_again_without_its_content_is_an_error(
-    opened: Opener, fake: FakeModels, wire: str
+    open_fake: Callable[..., Model], fake: FakeModels, wire: str
 ) -> None:
     fake.script({"status": 400, "body": error_body(400, True, f"messages.0: {BAD}")})
     with pytest.raises(ModelError, match=BAD):
-        await complete(open_model(NAMES[wire], settings_for(fake)), HELLO)
+        await complete(open_fake(wire), HELLO)
     assert len(fake.requests) == 2

@@ -273,7 +273,10 @@ class Talk:
         thinking = {"thinking": "so it is"} if draw.random() < 0.3 else {}
         steps.append({**thinking, "text": draw.choice(["Done.", "It is so. " * 60])})
         if self.faults:
-            for kind in draw.sample(FAULTS, draw.choice([0, 0, 0, 1, 1, 2])):
+            some = draw.sample(FAULTS, draw.choice([0, 0, 0, 1, 1, 2]))
+            if {"empty", "only_thought"} <= {*some}:
+                some.pop()  # that the model says nothing twice is a failure of its own
+            for kind in some:
                 steps.insert(draw.randint(0, len(steps) - 1), kind)
         self.steps = steps
 

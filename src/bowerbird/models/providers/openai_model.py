@@ -226,18 +226,24 @@ class _Translation:
     def _given_back(self, message: Message, calls: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Sign `calls` as they were signed; return the fields of the message that its model wants back."""
         fields: dict[str, Any] = {}
-        extra: dict[str, Any] = {}
+        signed: dict[str, Any] = {}
+        before = (
+            ""  # a call's id may be another one than when it was signed, as no other of the session has it
+        )
         for block in message.content:
-            if isinstance(block, RedactedThinkingBlock) and block.origin == self._key.origin:
+            if isinstance(block, ToolUseBlock):
+                before = block.id
+            elif isinstance(block, RedactedThinkingBlock) and block.origin == self._key.origin:
                 kept: dict[str, Any] = json.loads(block.data)
-                if "call" in kept:
-                    extra[self._id(kept["call"])] = kept["extra_content"]
+                if "extra_content" in kept:
+                    own = {use.id for use in message.tool_uses}
+                    signed[self._id(kept["call"] if kept["call"] in own else before)] = kept["extra_content"]
                 else:
                     fields |= kept
         for call in calls:
-            if call["id"] in extra:
-                call["extra_content"] = extra[call["id"]]
-        if calls and not extra and self._key.foreign_signature:
+            if call["id"] in signed:
+                call["extra_content"] = signed[call["id"]]
+        if calls and calls[0]["id"] not in signed and self._key.foreign_signature:
             calls[0]["extra_content"] = {"google": {"thought_signature": self._key.foreign_signature}}
         return fields
 
