@@ -412,7 +412,7 @@ def _without_marks(value: Any) -> Any:
 
 
 def _is_long(body: dict[str, Any]) -> bool:
-    return len(body.get("messages") or body.get("input") or ()) > 12
+    return len(body.get("messages") or body.get("input") or ()) > 40
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from bowerbird.core.tagged import Tagged
 from bowerbird.core.usage import Price, Usage
 
 StopReason = Literal[
-    "end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal", "context_overflow", "other"
+    "end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal", "context_overflow", "paused", "other"
 ]
 Purpose = Literal["main", "subagent", "teammate", "compact", "memory", "title", "commit"]
 Effort = Literal["low", "medium", "high", "max"]
