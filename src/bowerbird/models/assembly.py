@@ -13,7 +13,7 @@ from bowerbird.models.catalog import Traits, needs_responses, traits_of
 from bowerbird.models.failures import Asked
 from bowerbird.models.keys import base_url_of, missing_key_of, provider_of
 from bowerbird.models.names import ModelName, preset_of
-from bowerbird.models.prices import is_priced, pricer
+from bowerbird.models.prices import is_priced, pricer, window
 from bowerbird.models.providers import anthropic_model
 from bowerbird.models.providers.adapter import Wire, WireModel
 from bowerbird.models.providers.connection import Connection
@@ -95,6 +95,7 @@ def _traits(preset: Preset, name: ModelName, settings: ModelSettings, own_host: 
         own_host=own_host,
         override=settings.override_of(name.provider, name.model),
         context_window=settings.context_window,
+        known_window=window(name.provider, name.model),
         priced=is_priced(name.provider, name.model, settings.overrides),
     )
 

@@ -23,7 +23,7 @@ _THREE = ("low", "medium", "high")
 
 
 class _Family(NamedTuple):
-    """Models whose names match `pattern`; limits in tokens, None = unknown."""
+    """Models whose names match `pattern`; limits in tokens, None = unknown; a window `prices` may know."""
 
     pattern: str
     window: int | None
@@ -47,13 +47,13 @@ _CLAUDE = (
     _Family(r"claude-(opus|sonnet|haiku)-4-5", 200_000, 64_000, "budget", constrained=True),
     _Family(
         r"claude-((opus|sonnet|haiku)-5-5|(fable|mythos)-5-[12])",
-        200_000,
+        None,
         64_000,
         "adaptive",
         constrained=True,
         checks_history=True,
     ),
-    _Family(r"claude-", 200_000, 64_000, "adaptive", constrained=True),
+    _Family(r"claude-", None, 64_000, "adaptive", constrained=True),
 )
 _OPENAI = (
     _Family(r"gpt-3\.5", 16_385, 4_096, "none", images=False),
@@ -63,7 +63,7 @@ _OPENAI = (
     _Family(r"o1-mini|o1-preview", 128_000, 65_536, "none", temperature=False, images=False),
     _Family(r"o\d", 200_000, 100_000, None, _THREE, False, constrained=True),
     _Family(r"gpt-5(-|$|\.1)", 400_000, 128_000, None, _THREE, False, constrained=True),
-    _Family(r"gpt-[5-9]", 400_000, 128_000, None, _ALL, False, constrained=True, max_name="xhigh"),
+    _Family(r"gpt-[5-9]", None, 128_000, None, _ALL, False, constrained=True, max_name="xhigh"),
 )
 _OTHERS = (
     _Family(r"deepseek-v4", 1_000_000, 384_000, images=False),
@@ -145,6 +145,7 @@ def traits_of(
     own_host: bool,
     override: ModelOverride | None = None,
     context_window: int | None = None,
+    known_window: int | None = None,
     priced: bool = False,
 ) -> Traits:
     """Return the traits of `model` as `preset` serves it.
@@ -154,7 +155,8 @@ def traits_of(
         model: its name there.
         own_host: whether it is asked at the vendor's own address.
         override: what a person set for it.
-        context_window: tokens to use at most; those of models in no row.
+        context_window: tokens to use at most; those of models that nobody knows.
+        known_window: what others know it to have, for models whose row does not say.
         priced: whether a price is known.
     """
     family, known = _family(model), override or ModelOverride()
@@ -170,7 +172,9 @@ def traits_of(
         provider=preset.name,
         model=model,
         context_window=known.context_window
-        or _window(_OLLAMA_WINDOW if preset.wire == "ollama" else family.window, context_window),
+        or _window(
+            _OLLAMA_WINDOW if preset.wire == "ollama" else family.window or known_window, context_window
+        ),
         max_output_tokens=known.max_output_tokens or family.output or _DEFAULT_OUTPUT,
         images=images if known.images is None else known.images,
         constrained_output=constrained if known.constrained_output is None else known.constrained_output,
