@@ -479,13 +479,14 @@ def bound_signatures(body: Body) -> list[str]:
 
 
 def _plain(value: Any) -> bytes:
-    return json.dumps(_unmarked(value), sort_keys=True).encode()
+    return json.dumps(unmarked(value), sort_keys=True).encode()
 
 
-def _unmarked(value: Any) -> Any:
+def unmarked(value: Any) -> Any:
+    """Return `value` without its cache marks."""
     if isinstance(value, dict):
-        return {key: _unmarked(part) for key, part in value.items() if key != "cache_control"}
-    return [_unmarked(part) for part in value] if isinstance(value, list) else value
+        return {key: unmarked(part) for key, part in value.items() if key != "cache_control"}
+    return [unmarked(part) for part in value] if isinstance(value, list) else value
 
 
 # The vendor's page on preserved thinking; the test server signs so where its script says so.

@@ -26,7 +26,7 @@ from support.live_server import LiveServer, live_server
 from support.mcp_servers import RAW
 from support.patience import HANG_S
 from support.pictures import jpeg, png, webp
-from support.provider_rules import bound_signatures, unbound
+from support.provider_rules import bound_signatures, unbound, unmarked
 
 WIRES: dict[str, tuple[str, ...]] = {
     "anthropic": ("anthropic:claude-sonnet-5-5", "anthropic:claude-opus-4-6", "anthropic:claude-opus-4-5"),
@@ -250,8 +250,8 @@ class Talk:
                 at for at in range(1, len(parts) - 1) if parts[at].get("content") or parts[at].get("output")
             ]
             at = self.draw.choice(said_something)
-            part = _without_marks(parts[at])
-            self.bad = lambda sent: any(_without_marks(one) == part for one in sent.get(name, ()))
+            part = unmarked(parts[at])
+            self.bad = lambda sent: any(unmarked(one) == part for one in sent.get(name, ()))
             said = (
                 f"{name}.{at}: the moon is full"
                 if wire == "messages"
@@ -403,12 +403,6 @@ _WIRES = {
 def _offered(body: dict[str, Any], wire: str) -> list[str]:
     tools = body.get("tools") or []
     return [tool["name"] if "name" in tool else tool["function"]["name"] for tool in tools]
-
-
-def _without_marks(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_marks(part) for key, part in value.items() if key != "cache_control"}
-    return [_without_marks(part) for part in value] if isinstance(value, list) else value
 
 
 def _is_long(body: dict[str, Any]) -> bool:
