@@ -25,7 +25,7 @@ from support.provider_rules import unmarked
 from bowerbird.tools.builtin import GROUPS
 
 OTHERS = {
-    "commands": "bash python background", "agents": "agent spawn team tournament", "tasks": "task", "skills": "skill",
+    "commands": "bash python background", "agents": "agent spawn team tournament", "tasks": "task todo", "skills": "skill",
     "schedules": "schedule",
 }  # fmt: skip
 """Groups of tools that need a service, by words of their names."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from support.provider_talks import WIRES, talk
+from support.provider_talks import WIRES, efforts, talk
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -13,3 +13,8 @@ async def test_no_request_is_refused_by_the_rules_of_its_provider_and_no_turn_fa
     made = await talk(tmp_path, wire, 1, 8)
     assert made.wrong == []
     assert made.counts["turns"] >= 9 and made.counts["requests"] > made.counts["turns"]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_no_effort_is_refused_by_the_rules_of_a_provider(wire: str, tmp_path: Path) -> None:
+    assert await efforts(tmp_path, wire) == []

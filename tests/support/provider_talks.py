@@ -28,6 +28,11 @@ from support.patience import HANG_S
 from support.pictures import jpeg, png, webp
 from support.provider_rules import bound_signatures, unbound, unmarked
 
+from bowerbird import Agent
+from bowerbird.core.messages import user_text
+from bowerbird.core.requests import ModelRequest, Thinking
+from bowerbird.models import ModelSettings, ProviderSettings, RetryPolicy, complete, open_model
+
 WIRES: dict[str, tuple[str, ...]] = {
     "anthropic": ("anthropic:claude-sonnet-5-5", "anthropic:claude-opus-4-6", "anthropic:claude-opus-4-5"),
     "openai": ("openai:gpt-5.2", "openai:gpt-4.1", "openai:o3"),
@@ -448,6 +453,32 @@ async def talk(
                     records = await live.sessions.history(made.conversation)
                     made.counts["summaries"] = sum(record.type == "compaction" for record in records)
     return made
+
+
+async def efforts(place: Path, wire: str) -> list[str]:
+    """Ask the models of `wire` at every effort, with tools and parallel calls; returns what was refused."""
+    (place / "a.txt").write_text("a")
+    hosts = HOSTS | ({"openai": AZURE} if wire == "azure" else {})
+    read = {"name": "read_file", "input": {"path": "a.txt"}}
+    step = {"thinking": "I look", "text": "", "tools": [read, {"name": "list_files", "input": {}}]}
+    with FakeModels() as fake, at_the_vendors(fake):
+        at = {
+            name: ProviderSettings("k-0123456789", url)
+            for name, url in (hosts | {"ollama": fake.openai_url}).items()
+        }
+        for name in WIRES[wire]:
+            model = open_model(name, ModelSettings(providers=at, retry=RetryPolicy(retries=0)))
+            for effort in (None, "off", "low", "medium", "high", "max"):
+                fake.script(step, step, {"text": "done"})
+                wish = None if effort in (None, "off") else effort
+                with Agent(workdir=place, language_model=model, reasoning_effort=wish) as agent:
+                    result = await agent.run("go")
+                if effort == "off":
+                    await complete(model, ModelRequest((user_text("go"),), thinking=Thinking(enabled=False)))
+                if result.stop_reason != "completed":
+                    fake.refused.append(f"{name} at {effort}: {result.stop_reason}")
+            await model.aclose()
+        return list(fake.refused)
 
 
 def _settings(place: Path, fake: FakeModels, wire: str) -> dict[str, Any]:
