@@ -28,10 +28,11 @@ from support.patience import HANG_S
 from support.pictures import jpeg, png, webp
 from support.provider_rules import bound_signatures, unbound, unmarked
 
-from bowerbird import Agent
-from bowerbird.core.messages import user_text
+from bowerbird.core.messages import Message, ToolResultBlock, user_text
 from bowerbird.core.requests import ModelRequest, Thinking
 from bowerbird.models import ModelSettings, ProviderSettings, RetryPolicy, complete, open_model
+from bowerbird.models.providers.thinking import EFFORTS
+from bowerbird.tools.builtin import builtin_tools
 
 WIRES: dict[str, tuple[str, ...]] = {
     "anthropic": ("anthropic:claude-sonnet-5-5", "anthropic:claude-opus-4-6", "anthropic:claude-opus-4-5"),
@@ -251,10 +252,10 @@ class Talk:
             self.bad = lambda sent: named in _offered(sent, wire)
             said = f"Invalid schema for function '{named}': the moon is full"
         else:
-            said_something = [
-                at for at in range(1, len(parts) - 1) if parts[at].get("content") or parts[at].get("output")
-            ]
-            at = self.draw.choice(said_something)
+            able = [at for at, part in enumerate(parts[:-1]) if at and _says(part)]
+            if not able:
+                return None
+            at = self.draw.choice(able)
             part = unmarked(parts[at])
             self.bad = lambda sent: any(unmarked(one) == part for one in sent.get(name, ()))
             said = (
@@ -410,6 +411,11 @@ def _offered(body: dict[str, Any], wire: str) -> list[str]:
     return [tool["name"] if "name" in tool else tool["function"]["name"] for tool in tools]
 
 
+def _says(part: dict[str, Any]) -> bool:
+    """Whether there is something in a part that can be left out, and was not yet."""
+    return bool(part.get("content") or part.get("output")) and "the provider refused it" not in str(part)
+
+
 def _is_long(body: dict[str, Any]) -> bool:
     return len(body.get("messages") or body.get("input") or ()) > 40
 
@@ -455,28 +461,22 @@ async def talk(
     return made
 
 
-async def efforts(place: Path, wire: str) -> list[str]:
-    """Ask the models of `wire` at every effort, with tools and parallel calls; returns what was refused."""
-    (place / "a.txt").write_text("a")
-    hosts = HOSTS | ({"openai": AZURE} if wire == "azure" else {})
-    read = {"name": "read_file", "input": {"path": "a.txt"}}
-    step = {"thinking": "I look", "text": "", "tools": [read, {"name": "list_files", "input": {}}]}
+async def efforts(wire: str) -> list[str]:
+    """Ask the models of `wire` at every effort, in a turn with parallel calls; returns what was refused."""
+    step = {"thinking": "I look", "text": "", "tools": [{"name": "list_files"}, {"name": "think"}]}
+    tools = tuple(tool.spec for tool in builtin_tools())
+    wishes = (None, Thinking(False), *(Thinking(True, effort) for effort in EFFORTS))
     with FakeModels() as fake, at_the_vendors(fake):
-        at = {
-            name: ProviderSettings("k-0123456789", url)
-            for name, url in (hosts | {"ollama": fake.openai_url}).items()
-        }
+        hosts = HOSTS | {"ollama": fake.openai_url} | ({"openai": AZURE} if wire == "azure" else {})
+        at = {name: ProviderSettings("k-0123456789", url) for name, url in hosts.items()}
+        fake.script(step)
         for name in WIRES[wire]:
             model = open_model(name, ModelSettings(providers=at, retry=RetryPolicy(retries=0)))
-            for effort in (None, "off", "low", "medium", "high", "max"):
-                fake.script(step, step, {"text": "done"})
-                wish = None if effort in (None, "off") else effort
-                with Agent(workdir=place, language_model=model, reasoning_effort=wish) as agent:
-                    result = await agent.run("go")
-                if effort == "off":
-                    await complete(model, ModelRequest((user_text("go"),), thinking=Thinking(enabled=False)))
-                if result.stop_reason != "completed":
-                    fake.refused.append(f"{name} at {effort}: {result.stop_reason}")
+            said = [user_text("go")]
+            for wish in (*wishes, *wishes):
+                end = await complete(model, ModelRequest(tuple(said), ("Look.",), tools, thinking=wish))
+                results = tuple(ToolResultBlock(use.id, "seen") for use in end.message.tool_uses)
+                said += [end.message, Message("user", results)]
             await model.aclose()
         return list(fake.refused)
 
