@@ -413,7 +413,10 @@ def _offered(body: dict[str, Any], wire: str) -> list[str]:
 
 def _says(part: dict[str, Any]) -> bool:
     """Whether there is something in a part that can be left out, and was not yet."""
-    return bool(part.get("content") or part.get("output")) and "the provider refused it" not in str(part)
+    content = part.get("content") or part.get("output")
+    if isinstance(content, list):
+        content = [one for one in content if one["type"] != "tool_use" and "thinking" not in one["type"]]
+    return bool(content) and "the provider refused it" not in str(part)
 
 
 def _is_long(body: dict[str, Any]) -> bool:
