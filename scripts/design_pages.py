@@ -1,11 +1,13 @@
 """Writes the generated lines of `docs/design/`: beneath each number, the tests that name it.
 
 The sentences of the pages are written by people, under a heading for each number (`### SE-14`); this script
-adds and replaces only the lines that begin with `Held by:`. Run it after tests have gained, lost or moved a
-number: `python scripts/design_pages.py`. `tests/docs/test_design_pages.py` holds the result current.
+adds and replaces only the lines that begin with `Held by:`; `refusals.md` is made whole, from a table of the
+tests. Run it after tests have gained, lost or moved a number, or that table a row: `python
+scripts/design_pages.py`. `tests/docs/test_design_pages.py` holds the result current.
 """
 
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -152,6 +154,10 @@ def main() -> None:
         if (wanted := current(text, held)) != text:
             page.write_text(wanted, encoding="utf-8")
             print(f"written: {page.relative_to(ROOT)}")
+    sys.path.insert(0, str(ROOT / "tests"))
+    from support.provider_rules import page as refusals
+
+    (PAGES / "refusals.md").write_text(refusals(), encoding="utf-8")
 
 
 if __name__ == "__main__":

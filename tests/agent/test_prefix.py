@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,13 @@ from bowerbird.tools.toolset import Toolset
 @pytest.fixture(params=["anthropic", "openai"])
 def wire(request: pytest.FixtureRequest) -> str:
     return request.param
+
+
+@pytest.fixture
+async def vendor(fake: FakeModels, wire: str) -> AsyncIterator[Model]:
+    opened = open_model(NAMES[wire], settings_for(fake))
+    yield opened
+    await opened.aclose()
 
 
 async def write(text: str) -> str:
@@ -69,12 +77,12 @@ def assert_only_the_end_grows(requests: list[dict[str, Any]]) -> None:
 
 
 async def test_each_call_of_a_turn_begins_with_the_bytes_of_the_one_before(
-    fake: FakeModels, wire: str
+    fake: FakeModels, vendor: Model
 ) -> None:
     """Through plan mode, the word that few calls are left, and the last answer without tools."""
     add = {"tools": [call("add", a=1, b=2)], "thinking": "hm"}
     fake.script(add, {"tools": [call("enter_plan_mode")]}, add, add, add, {"text": "done"})
-    events = await talk(open_model(NAMES[wire], settings_for(fake)), limits=Limits(max_iterations=5),
+    events = await talk(vendor, limits=Limits(max_iterations=5),
                         who=Who(identity="You are ann."))  # fmt: skip
     assert (fake.refused, events[-1].stop_reason) == ([], "max_iterations")
     assert len(fake.requests) == 6
@@ -84,7 +92,7 @@ async def test_each_call_of_a_turn_begins_with_the_bytes_of_the_one_before(
 
 
 async def test_what_plan_mode_does_not_allow_is_refused_and_its_way_out_is_offered(
-    fake: FakeModels, wire: str
+    fake: FakeModels, vendor: Model
 ) -> None:
     fake.script(
         {"tools": [call("exit_plan_mode", plan="too early")]},
@@ -92,7 +100,7 @@ async def test_what_plan_mode_does_not_allow_is_refused_and_its_way_out_is_offer
         {"tools": [call("write", text="x")]},
         {"tools": [call("exit_plan_mode", plan="Write x.")]},
     )
-    events = await talk(open_model(NAMES[wire], settings_for(fake)))
+    events = await talk(vendor)
     said = [(event.tool, event.status) for event in events if isinstance(event, ToolOutcome)]
     assert said == [
         ("exit_plan_mode", "denied"), ("enter_plan_mode", "ok"), ("write", "denied"), ("exit_plan_mode", "ok"),
@@ -122,11 +130,13 @@ def test_reasoning_that_can_no_longer_stand_is_left_out_and_ends_no_session(mode
         assert body["thinking"] == {"type": "adaptive", "block_binding": binding}
 
 
-async def test_a_library_turn_begins_each_call_alike_too(fake: FakeModels, wire: str, tmp_path: Path) -> None:
+async def test_a_library_turn_begins_each_call_alike_too(
+    fake: FakeModels, vendor: Model, tmp_path: Path
+) -> None:
     (tmp_path / "a.txt").write_text("beta\n" * 50)
     read = {"tools": [call("read_file", path="a.txt")]}
     fake.script(read, read, {"tools": [call("bash", command="echo hi")]}, read, read, {"text": "done"})
-    with Agent(workdir=tmp_path, language_model=open_model(NAMES[wire], settings_for(fake))) as agent:
+    with Agent(workdir=tmp_path, language_model=vendor) as agent:
         result = await agent.run("go")
     assert (fake.refused, result.text) == ([], "done")
     assert_only_the_end_grows(fake.requests)

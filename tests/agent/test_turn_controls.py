@@ -391,6 +391,25 @@ async def test_an_overflow_is_summarised_and_asked_again(
     assert told.of(Compaction)[0].reason == "overflow"
 
 
+async def test_a_window_that_is_smaller_than_is_planned_with_ends_no_session(
+    fake: FakeModels, turn: Run
+) -> None:
+    """A server of one's own, say, of which nobody said how little it takes: the second summary keeps less."""
+    body = {"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long"}}
+
+    def answer(asked: dict[str, Any], _n: int) -> dict[str, Any]:
+        if len(json.dumps(asked)) > 24_000:
+            return {"status": 400, "body": body}
+        return {"text": "S" if is_summary(asked) else "fine"}
+
+    fake.answer(answer)
+    said = [(user_text("w" * 900), Message("assistant", user_text("v" * 900).content)) for _ in range(60)]
+    summed = Compaction(said[0][0].id, said[1][1].id, "S", "auto", None, None)
+    history = History(tuple(m for pair in said for m in pair), compactions=(summed,))
+    told = await turn(history=history)
+    assert (told.done.stop_reason, told.done.text) == ("completed", "fine")
+
+
 async def test_one_message_that_is_too_large_is_named_with_its_size(fake: FakeModels, turn: Run) -> None:
     """AG-57."""
     body = {"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long"}}

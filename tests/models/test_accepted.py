@@ -9,13 +9,13 @@ import msgspec
 import pytest
 from anthropic.resources.messages.messages import DEPRECATED_MODELS
 from support.fake_models import FakeModels
-from support.model_settings import HELLO, NAMES, settings_for
+from support.model_settings import HELLO
 from support.provider_rules import refusal
 
 from bowerbird import Agent
 from bowerbird.config.sections.agent import DEFAULT_MODEL
 from bowerbird.core.requests import ToolSpec
-from bowerbird.models import Model, complete, open_model
+from bowerbird.models import Model, complete
 from bowerbird.models.settings import ModelSettings
 from bowerbird.tools.tool import Tool
 
@@ -71,9 +71,9 @@ def test_the_table_refuses_what_providers_refuse() -> None:
 
 
 async def test_the_default_tools_are_taken_by_every_provider(
-    fake: FakeModels, wire: str, tmp_path: Any
+    open_fake: Callable[..., Model], fake: FakeModels, wire: str, tmp_path: Any
 ) -> None:
-    model = open_model(NAMES[wire], settings_for(fake))
+    model = open_fake(wire)
     with Agent(workdir=tmp_path, language_model=model, max_subagent_depth=1) as agent:
         result = await agent.run("hello")
     assert (fake.refused, result.stop_reason) == ([], "completed")
@@ -114,9 +114,9 @@ async def test_the_parameters_of_alternatives_are_shown_as_the_tool_s_own(
 
 @pytest.mark.parametrize("name", STRANGE)
 async def test_a_session_goes_on_after_a_name_that_no_tool_can_have(
-    fake: FakeModels, wire: str, tmp_path: Any, name: str
+    open_fake: Callable[..., Model], fake: FakeModels, wire: str, tmp_path: Any, name: str
 ) -> None:
-    model = open_model(NAMES[wire], settings_for(fake))
+    model = open_fake(wire)
     fake.script({"tools": [{"name": name, "input": {}}]}, {"text": "sorry"}, {"text": "again"})
     with Agent(workdir=tmp_path, language_model=model) as agent:
         first = await agent.run("go")
@@ -154,8 +154,10 @@ def test_the_default_model_is_not_about_to_be_retired() -> None:
     assert ModelSettings().model == DEFAULT_MODEL
 
 
-async def test_no_temperature_is_sent_that_nobody_set(fake: FakeModels, wire: str, tmp_path: Any) -> None:
-    model = open_model(NAMES[wire], settings_for(fake))
+async def test_no_temperature_is_sent_that_nobody_set(
+    open_fake: Callable[..., Model], fake: FakeModels, wire: str, tmp_path: Any
+) -> None:
+    model = open_fake(wire)
     with Agent(workdir=tmp_path, language_model=model) as agent:
         await agent.run("hello")
         await agent.replace(temperature=0.5).run("hello")

@@ -176,8 +176,12 @@ async def test_a_conversation_that_is_too_long_is_known_within_a_stream(fake, op
 
 
 async def test_a_pause_of_claude_is_gone_on_from(fake, open_fake, tmp_path):
-    fake.script({"text": "The first half, ", "stop": "pause_turn"}, {"text": "and the second."})
+    """However often: a pause is no cut."""
+    halves = [{"text": f"part {n}, ", "stop": "pause_turn"} for n in range(5)]
+    fake.script(*halves, {"text": "end."})
     with Agent(workdir=tmp_path, language_model=open_fake("anthropic")) as agent:
         result = await agent.run("go")
-    assert (result.text, fake.request_count) == ("The first half, and the second.", 2)
-    assert fake.requests[1]["messages"][1]["content"][0]["text"] == "The first half, "
+    assert result.text == "part 0, part 1, part 2, part 3, part 4, end."
+    assert (result.stop_reason, fake.request_count, fake.refused) == ("completed", 6, [])
+    assert fake.requests[1]["messages"][1]["content"][0]["text"] == "part 0, "
+    assert "You paused" in str(fake.requests[1]["messages"][2])

@@ -70,6 +70,13 @@ async def test_every_failure_of_the_http_library_is_mapped(cls: type[Exception])
         (400, '{"error":{"message":"x","code":"context_length_exceeded"}}', "context_overflow", False),
         (400, "Your credit balance is too low", "quota", False),
         (400, '{"error":{"message":"x","code":"content_policy_violation"}}', "refused", False),
+        (
+            400,
+            '[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":'
+            '"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}]',
+            "auth",
+            False,
+        ),
         (401, "", "auth", False),
         (402, "", "quota", False),
         (403, "", "auth", False),

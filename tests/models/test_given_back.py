@@ -12,7 +12,13 @@ from support.model_settings import KEY, QUICK
 from support.provider_rules import refusal
 
 from bowerbird import Agent
-from bowerbird.core.messages import user_text
+from bowerbird.core.messages import (
+    Message,
+    RedactedThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    user_text,
+)
 from bowerbird.core.requests import ModelRequest
 from bowerbird.models import Model, ModelSettings, ProviderSettings, complete, open_model
 
@@ -57,6 +63,19 @@ async def test_signed_calls_go_back_signed_over_steps_turns_and_a_change_of_mode
     with Agent(workdir=tmp_path, language_model=opened("google-genai:gemini-3.9-pro")) as agent:
         await agent.run([*then.messages, {"role": "user", "content": "and you?"}])
     assert fake.refused == [] and len(calls(fake.requests[-1])) == 6
+
+
+async def test_a_call_whose_id_was_used_before_goes_back_as_it_was_signed(
+    opened: Opener, fake: FakeModels
+) -> None:
+    """Before the summary of what is sent, say: the session knows it, and the call gets another."""
+    name = "google-genai:gemini-3.8-flash"
+    kept = json.dumps({"call": "call_0", "extra_content": {"google": {"thought_signature": "of-it"}}})
+    said = (ToolUseBlock("call_1", "list_files", {}), RedactedThinkingBlock(kept, name))
+    result = Message("user", (ToolResultBlock("call_1", "none"),))
+    await complete(opened(name), ModelRequest((user_text("go"), Message("assistant", said), result)))
+    assert fake.refused == []
+    assert calls(fake.requests[-1])[0]["extra_content"] == {"google": {"thought_signature": "of-it"}}
 
 
 async def test_parts_of_a_reasoning_go_back_whole(opened: Opener, fake: FakeModels, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from bowerbird.core.errors import ConfigError
+from bowerbird.models import open_model
 from bowerbird.models.offered import doubt_about, offered_models
 from bowerbird.models.settings import ModelOverride, ModelSettings, Price, ProviderSettings
 
@@ -75,3 +76,20 @@ def test_a_name_that_settings_hold_is_used_as_it_stands() -> None:
 def test_an_unknown_provider_is_said() -> None:
     with pytest.raises(ConfigError, match="no provider is called 'nope'"):
         doubt_about("nope:x", WITH_KEY)
+
+
+@pytest.mark.parametrize(
+    ("model", "wanted", "window"),
+    [
+        ("anthropic:claude-sonnet-5-5", 1_000_000, 1_000_000),
+        ("anthropic:claude-sonnet-5-5", 200_000, 200_000),
+        ("anthropic:claude-sonnet-4-5", 1_000_000, 200_000),
+        ("openai:gpt-6-sol", None, 1_050_000),
+        ("mistral:ministral-3b-2512", None, 131_072),
+        ("mistral:nobody-knows-it", 300_000, 300_000),
+    ],
+)
+def test_a_window_is_what_the_table_of_prices_knows_and_never_more_than_is_wanted(
+    model: str, wanted: int | None, window: int
+) -> None:
+    assert open_model(model, ModelSettings(context_window=wanted)).info.context_window == window

@@ -69,6 +69,29 @@ def kinds(body: dict[str, Any]) -> list[str]:
     return [item.get("type") or item["role"] for item in body["input"]]
 
 
+@pytest.mark.parametrize(
+    ("url", "model", "path"),
+    [
+        ("http://mine.openai.azure.com/openai/v1", "gpt-5.5", "/openai/v1/responses"),
+        ("http://mine.openai.azure.com/openai/v1/", "gpt-5.2", "/openai/v1/chat/completions"),
+        ("http://mine.openai.azure.com/openai/deployments/mine?api-version=2024-10-21", "gpt-5.2",
+         "/openai/deployments/mine/chat/completions?api-version=2024-10-21"),
+    ],
+)  # fmt: skip
+async def test_azure_is_asked_as_the_vendor_is_and_proves_itself_as_azure_wants_it(
+    vendor: FakeModels, url: str, model: str, path: str
+) -> None:
+    providers = {"openai": ProviderSettings(KEY, url)}
+    opened = open_model(f"openai:{model}", ModelSettings(providers=providers, retry=RetryPolicy(retries=0)))
+    wish = ModelRequest((user_text("x"),), tools=(ADD,), thinking=Thinking(enabled=True, effort="high"))
+    await complete(opened, wish)
+    await opened.aclose()
+    (body,), (headers,) = vendor.requests, vendor.headers
+    assert vendor.refused == [] and vendor.paths[0].endswith(path)
+    assert headers["api-key"] == KEY and "authorization" not in headers
+    assert "thinking" not in body and (body.get("reasoning_effort") or body["reasoning"]["effort"]) == "high"
+
+
 def test_the_table_refuses_newer_models_and_broken_histories() -> None:
     """The other side of the tests below."""
     said, host = {"role": "user", "content": "x"}, {"host": "api.openai.com"}

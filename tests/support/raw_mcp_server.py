@@ -5,7 +5,7 @@ line. Behaviours: `hang` (answers nothing), `hang-once` (the first process only)
 `stubborn` (ignores the end of stdin and SIGTERM), `family` (has a grandchild in another session), `noise`
 (prints on stdout), `forgetful` (the first process ends at its first call), `hostile` (its schemas are traps), `patterns` (so are
 its regular expressions), `dated` (two harmless ones, the second wrong), `nosy` (asks without end in `wait`), `many`
-(600 tools more).
+(600 tools more), `strange` (130 more, most described as no provider takes it).
 """
 
 import json
@@ -25,6 +25,9 @@ def tool(name: str, schema: dict[str, Any] | None = None, **more: Any) -> dict[s
     return {"name": name, "description": f"Does {name}.", "inputSchema": schema or ANY, **more}
 
 
+PNG = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAQAAAADCAAAAACRlXs8AAAAE0lEQVR4nGNgYGD4z8DAwMDAAAAGAgEA5OqU0gAAAABJRU5ErkJggg=="
+)
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 TOOLS = [
     tool("zulu"),
@@ -84,7 +87,36 @@ DATED = [
     tool("dated", {"type": "object", "properties": {"day": {"type": "string", "pattern": r"^\d{4}-\d\d$"}}}),
     tool("misdated", {"type": "object", "properties": {"day": {"type": "string", "pattern": "(("}}}),
 ]
-MORE = {"hostile": HOSTILE, "patterns": PATTERNS, "dated": DATED, "many": [tool(f"n{n}") for n in range(600)]}
+
+DEEP: dict[str, Any] = {
+    f"D{i}": {"type": "object", "properties": {"next": {"$ref": f"#/$defs/D{i + 1}"}}} for i in range(12)
+}
+DEEP["D12"] = {"type": "array", "description": "of anything"}
+STRANGE = [
+    tool("files.read"),
+    tool("größe/名前"),
+    tool("x" * 90),
+    tool("bare", {}),
+    tool("list", {"type": "object", "properties": {"rows": {"type": "array"}, "pair": {
+        "type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "items": False}}}),
+    tool("either", {"type": "object", "anyOf": [{"properties": {"a": {"type": ["array", "null"]}}, "required": ["a"]},
+        {"properties": {"b": {"type": "string"}}, "required": ["b"]}]}),
+    tool("deep", {"type": "object", "properties": {"x": {"$ref": "#/$defs/D0"}}, "$defs": DEEP}),
+    tool("above", {"$ref": "#/$defs/Top", "$defs": {"Top": {"type": "object", "properties": {"q": {"type": "string"}}}}}),
+    tool("chosen", {"type": "object", "properties": {"n": {"enum": [1, 2, "three", None]}, "m": {"const": 4},
+        "d": {"type": "string", "format": "date", "default": "2026-01-01"}}, "additionalProperties": False,
+        "$schema": "http://json-schema.org/draft-07/schema#"}),
+    tool("show"),
+    tool("fail"),
+    *(tool(f"more{n}", TEXT) for n in range(119)),
+]  # fmt: skip
+MORE = {
+    "strange": STRANGE,
+    "hostile": HOSTILE,
+    "patterns": PATTERNS,
+    "dated": DATED,
+    "many": [tool(f"n{n}") for n in range(600)],
+}
 
 
 class Raw:
@@ -159,11 +191,16 @@ class Raw:
             self.send(id=number, result={"tools": self.tools})
         elif method == "tools/call":
             self.note(called=params["name"], arguments=params.get("arguments"))
-            self.call(number, params["name"], params.get("arguments") or {})
+            done = self.show if params["name"] in ("show", "fail") else self.call
+            done(number, params["name"], params.get("arguments") or {})
         elif method.startswith("notifications/"):
             self.note(heard=method, params=params)
         else:
             self.send(id=number, error={"code": -32601, "message": "Method not found"})
+
+    def show(self, number: Any, name: str, _arguments: dict[str, Any]) -> None:
+        shown = [{"type": "text", "text": name}, {"type": "image", "data": PNG, "mimeType": "image/png"}]
+        self.send(id=number, result={"content": shown, "isError": name == "fail"})
 
     def call(self, number: Any, name: str, arguments: dict[str, Any]) -> None:
         if "forgetful" in self.behaviours and self.first:

@@ -57,13 +57,18 @@ class UserStep(Tagged, frozen=True, tag="user"):
 
 
 class AssistantStep(Tagged, frozen=True, tag="assistant"):
-    """A complete answer of the model, or what there was of it (`stop_reason="partial"`)."""
+    """A complete answer of the model, or what there was of it (`stop_reason="partial"`).
+
+    Attributes:
+        left_out: what the model was not shown, as its provider had refused it.
+    """
 
     message: Message
     stop_reason: str
     model: str
     usage: Usage
     invalid_calls: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    left_out: tuple[str, ...] = ()
 
 
 class ToolIntent(Tagged, frozen=True, tag="tool_intent"):

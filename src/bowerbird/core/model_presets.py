@@ -28,6 +28,7 @@ class Preset(msgspec.Struct, frozen=True):
         system_role: the role of the system text.
         short_ids: call ids are 9 letters or digits.
         reasoning_owed: takes no message of the assistant without it, and an empty one for none.
+        tells_usage: the last event of an answer tells what was used, and a wish for it is refused.
         marks_claude: caches the models of Anthropic only where the request says so.
         foreign_signature: what its calls of other models are signed with: it takes none without.
         prices_as: the provider's name in the price package; None = unpriced.
@@ -47,6 +48,7 @@ class Preset(msgspec.Struct, frozen=True):
     foreign_signature: str = ""
     reasoning_owed: bool = False
     marks_claude: bool = False
+    tells_usage: bool = False
     prices_as: str | None = None
 
 
@@ -122,6 +124,7 @@ PRESETS: Mapping[str, Preset] = {
             "MISTRAL_API_KEY",
             own_thinking="none",
             short_ids=True,
+            tells_usage=True,
             prices_as="mistral",
         ),
         Preset(

@@ -13,7 +13,7 @@ from bowerbird.core.tagged import Tagged
 from bowerbird.core.usage import Price, Usage
 
 StopReason = Literal[
-    "end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal", "context_overflow", "other"
+    "end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal", "context_overflow", "paused", "other"
 ]
 Purpose = Literal["main", "subagent", "teammate", "compact", "memory", "title", "commit"]
 Effort = Literal["low", "medium", "high", "max"]
@@ -142,12 +142,14 @@ class Retrying(Tagged, frozen=True, tag="retrying"):
 
     Attributes:
         restarts: a part of the answer was streamed already; the next one takes its place.
+        left_out: a part of what was said that the next request does not hold, in words; "" for none.
     """
 
     attempt: int
     delay_s: float
     reason: str
     restarts: bool = False
+    left_out: str = ""
 
 
 class ModelFallback(Tagged, frozen=True, tag="model_fallback"):

@@ -13,12 +13,12 @@ from bowerbird.models.catalog import Traits, needs_responses, traits_of
 from bowerbird.models.failures import Asked
 from bowerbird.models.keys import base_url_of, missing_key_of, provider_of
 from bowerbird.models.names import ModelName, preset_of
-from bowerbird.models.prices import is_priced, pricer
+from bowerbird.models.prices import is_priced, pricer, window
 from bowerbird.models.providers import anthropic_model
 from bowerbird.models.providers.adapter import Wire, WireModel
 from bowerbird.models.providers.connection import Connection
 from bowerbird.models.providers.content import BlobReader
-from bowerbird.models.providers.endpoint import Endpoint
+from bowerbird.models.providers.endpoint import Endpoint, is_azure
 from bowerbird.models.redact import Redactor, redactor_of
 from bowerbird.models.settings import ModelSettings
 
@@ -69,6 +69,7 @@ def _wire(
     preset: Preset, endpoint: Endpoint, redactor: Redactor, *, own_host: bool
 ) -> tuple[Wire, Connection]:
     moved = preset.name == "openai" and own_host and needs_responses(endpoint.asked.model)
+    moved = moved and "/deployments/" not in endpoint.base_url  # Azure's older addresses have no other wire
     match "responses" if moved else preset.wire:
         case "anthropic":
             return anthropic_model.AnthropicWire(), anthropic_model.connect(endpoint, redactor)
@@ -94,9 +95,12 @@ def _traits(preset: Preset, name: ModelName, settings: ModelSettings, own_host: 
         own_host=own_host,
         override=settings.override_of(name.provider, name.model),
         context_window=settings.context_window,
+        known_window=window(name.provider, name.model),
         priced=is_priced(name.provider, name.model, settings.overrides),
     )
 
 
 def _is_own_host(preset: Preset, base_url: str) -> bool:
+    if preset.name == "openai" and is_azure(base_url):
+        return True
     return preset.base_url is not None and urlsplit(base_url).hostname == urlsplit(preset.base_url).hostname

@@ -23,7 +23,7 @@ _THREE = ("low", "medium", "high")
 
 
 class _Family(NamedTuple):
-    """Models whose names match `pattern`; limits in tokens, None = unknown."""
+    """Models whose names match `pattern`; limits in tokens, None = unknown; a window `prices` may know."""
 
     pattern: str
     window: int | None
@@ -48,15 +48,15 @@ _CLAUDE = (
     _Family(r"claude-(opus|sonnet|haiku)-4-5", 200_000, 64_000, "budget", constrained=True),
     _Family(
         r"claude-(opus-5-5|(fable|mythos)-5-[12])",
-        200_000,
+        None,
         64_000,
         "adaptive",
         constrained=True,
         checks_history=True,
         off=None,
     ),
-    _Family(r"claude-(sonnet|haiku)-5-5", 200_000, 64_000, "adaptive", constrained=True, checks_history=True),
-    _Family(r"claude-", 200_000, 64_000, "adaptive", constrained=True),
+    _Family(r"claude-(sonnet|haiku)-5-5", None, 64_000, "adaptive", constrained=True, checks_history=True),
+    _Family(r"claude-", None, 64_000, "adaptive", constrained=True),
 )
 _OPENAI = (
     _Family(r"gpt-3\.5", 16_385, 4_096, "none", images=False),
@@ -67,7 +67,7 @@ _OPENAI = (
     _Family(r"o\d", 200_000, 100_000, None, _THREE, False, constrained=True, off="low"),
     _Family(r"gpt-5(-|$)", 400_000, 128_000, None, _THREE, False, constrained=True, off="minimal"),
     _Family(r"gpt-5\.1", 400_000, 128_000, None, _THREE, False, constrained=True),
-    _Family(r"gpt-[5-9]", 400_000, 128_000, None, _ALL, False, constrained=True, max_name="xhigh"),
+    _Family(r"gpt-[5-9]", None, 128_000, None, _ALL, False, constrained=True, max_name="xhigh"),
 )
 _OTHERS = (
     _Family(r"deepseek-v4", 1_000_000, 384_000, images=False),
@@ -82,6 +82,7 @@ _OTHERS = (
 _RESPONSES = re.compile(
     r"gpt-(5\.[4-9]|[6-9])|gpt-daybreak|(gpt-5|o\d|computer-use|codex).*(codex|-pro|preview|deep)"
 )
+_MISTRAL = re.compile(r"(open-|labs-)?(mi[sx]tral|ministral|magistral|devstral|codestral|pixtral)")
 _FAMILIES = tuple((re.compile(f.pattern), f) for f in (*_CLAUDE, *_OPENAI, *_OTHERS))
 _UNKNOWN = _Family("", None, None)
 
@@ -111,8 +112,22 @@ class Traits(msgspec.Struct, frozen=True):
 
 
 def _family(model: str) -> _Family:
-    name = model.rsplit("/", 1)[-1].lower()  # `anthropic/claude-…` at a gateway
+    name = _bare(model)
     return next((family for pattern, family in _FAMILIES if pattern.match(name)), _UNKNOWN)
+
+
+def _bare(model: str) -> str:
+    return model.rsplit("/", 1)[-1].lower()  # `anthropic/claude-…` at a gateway
+
+
+def answers_results(model: str) -> bool:
+    """Whether `model` must have said something between results of tools and what a person says.
+
+    Example:
+        >>> answers_results("mistralai/devstral-2512"), answers_results("gpt-5.2")
+        (True, False)
+    """
+    return _MISTRAL.match(_bare(model)) is not None
 
 
 def needs_responses(model: str) -> bool:
@@ -137,6 +152,7 @@ def traits_of(
     own_host: bool,
     override: ModelOverride | None = None,
     context_window: int | None = None,
+    known_window: int | None = None,
     priced: bool = False,
 ) -> Traits:
     """Return the traits of `model` as `preset` serves it.
@@ -146,7 +162,8 @@ def traits_of(
         model: its name there.
         own_host: whether it is asked at the vendor's own address.
         override: what a person set for it.
-        context_window: tokens to use at most; those of models in no row.
+        context_window: tokens to use at most; those of models that nobody knows.
+        known_window: what others know it to have, for models whose row does not say.
         priced: whether a price is known.
     """
     family, known = _family(model), override or ModelOverride()
@@ -162,7 +179,9 @@ def traits_of(
         provider=preset.name,
         model=model,
         context_window=known.context_window
-        or _window(_OLLAMA_WINDOW if preset.wire == "ollama" else family.window, context_window),
+        or _window(
+            _OLLAMA_WINDOW if preset.wire == "ollama" else family.window or known_window, context_window
+        ),
         max_output_tokens=known.max_output_tokens or family.output or _DEFAULT_OUTPUT,
         images=images if known.images is None else known.images,
         constrained_output=constrained if known.constrained_output is None else known.constrained_output,

@@ -72,9 +72,12 @@ _SPAN = r"(\d+(?:\.\d+)?) ?(ms|milli|[dhms])[a-z]*"
 _WAIT = re.compile(rf"(?:retryDelay\W+|(?:try again|retry) (?:in|after) )((?:{_SPAN} ?)+)", re.IGNORECASE)
 _SECONDS = {"ms": 0.001, "milli": 0.001, "d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
 _LONG_WAIT_S = 60.0
+_BAD_KEY = re.compile(r"API_KEY_INVALID|API key (?:not valid|expired)", re.IGNORECASE)  # Google, with 400
 _REFUSED = re.compile(r"content_policy_violation|content_filter|content management policy", re.IGNORECASE)
 PICTURES = "pictures"
 """What a refusal of a picture names in place of a field; see `refused_field`."""
+PART = "part"
+"""Of any other part; see `providers/refused_parts`."""
 _REFUSAL_WORDS = re.compile(
     r"unsupported|not supported|does(?: not|n't) support|unrecognized|unknown|unexpected|not permitted|"
     r"not allowed|extra (?:inputs|fields|field)|extra_forbidden|deprecated|must be one of|only .*default",
@@ -83,16 +86,19 @@ _REFUSAL_WORDS = re.compile(
 
 
 class FieldRefused(ModelError):
-    """A server refused one optional field; the adapter will leave it out from now on.
+    """A server refused one optional field, or a part; the adapter will leave it out from now on.
 
     Attributes:
-        field: the refused field of the request; PICTURES: one of its pictures.
+        field: the refused field of the request; PICTURES: one of its pictures; PART: that of `key`.
+        left_out: what a person is told, "" for fields: nothing of what was said is missing without them.
     """
 
-    def __init__(self, error: ModelError, field: str) -> None:
-        left_out = "its pictures are" if field == PICTURES else f"the field {field!r} is"
+    def __init__(self, error: ModelError, field: str, part: str = "", key: str = "") -> None:
+        named = {PICTURES: "its pictures are", PART: f"{part} is"}.get(field, f"the field {field!r} is")
+        self.left_out = f"{error}; {named} left out from now on" if field in (PICTURES, PART) else ""
+        self.key = key
         super().__init__(
-            f"{error} ({left_out} left out from now on)",
+            f"{error} ({named} left out from now on)",
             kind="bad_request",
             provider=error.provider,
             model=error.model,
@@ -275,6 +281,8 @@ def _kind(status: int, text: str, wait: float | None) -> ModelErrorKind:
         return "quota"
     if status in (400, 403, 422) and _REFUSED.search(text):
         return "refused"
+    if status == 400 and _BAD_KEY.search(text):
+        return "auth"
     return _KIND_BY_STATUS.get(status, "server" if status >= 500 else "bad_request")
 
 

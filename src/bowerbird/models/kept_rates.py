@@ -28,6 +28,7 @@ class Rates(msgspec.Struct, frozen=True):
 
     Attributes:
         most_context: the largest context that they hold for, None = any: some models cost more beyond.
+        window: tokens that the model takes, None where the package does not say.
     """
 
     input: float | None = None
@@ -35,6 +36,7 @@ class Rates(msgspec.Struct, frozen=True):
     cache_read: float | None = None
     cache_write: float | None = None
     most_context: int | None = None
+    window: int | None = None
 
 
 class RatesFile(msgspec.Struct):

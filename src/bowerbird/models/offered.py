@@ -18,7 +18,7 @@ from bowerbird.core.usage import Usage
 from bowerbird.models.catalog import traits_of
 from bowerbird.models.keys import base_url_of, missing_key_of, provider_of
 from bowerbird.models.names import ForeignModel, ModelName, preset_of
-from bowerbird.models.prices import is_known, price
+from bowerbird.models.prices import is_known, price, window
 from bowerbird.models.registry import resolve_name
 from bowerbird.models.settings import ModelSettings
 
@@ -153,7 +153,12 @@ def _row(name: ModelName, settings: ModelSettings, *, configured: bool) -> Offer
     preset, override = preset_of(name.provider), settings.override_of(name.provider, name.model)
     most = settings.context_window
     traits = traits_of(
-        preset, name.model, own_host=True, override=override, context_window=most, priced=False
+        preset,
+        name.model,
+        own_host=True,
+        override=override,
+        context_window=most,
+        known_window=window(name.provider, name.model),
     )
     million = 1_000_000
     rates = [

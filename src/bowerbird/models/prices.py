@@ -95,6 +95,18 @@ def is_known(provider: str, model: str) -> bool:
     return True
 
 
+def window(provider: str, model: str) -> int | None:
+    """Return the tokens of context that the price package knows `model` to have, None when it knows none."""
+    preset = PRESETS.get(provider)
+    if preset is None or preset.prices_as is None:
+        return None
+    rates = _rates(preset.prices_as, model)
+    try:
+        return rates.window if rates is not None else _entry(preset.prices_as, model)[1].context_window
+    except LookupError:
+        return None
+
+
 def is_at_hand(provider: str, model: str) -> bool:
     """Whether the next price of `model` costs no time: the package is imported, or not needed."""
     preset = PRESETS.get(provider)
@@ -124,11 +136,7 @@ def keep_rates_in(directory: Path) -> None:
 
 
 def _from_package(usage: Usage, provider: str, model: str, at: datetime | None) -> float | None:
-    rates = _kept.get(provider, model)
-    if rates is None:
-        rates = packaged_rates(provider, model)
-        if rates is not None:
-            _kept.keep(provider, model, rates)
+    rates = _rates(provider, model)
     if rates is None or (rates.most_context is not None and usage.context_tokens > rates.most_context):
         return _asked(usage, provider, model, at)
     if rates.input is None or rates.output is None:
@@ -136,14 +144,24 @@ def _from_package(usage: Usage, provider: str, model: str, at: datetime | None) 
     return _by_hand(usage, Price(rates.input, rates.output, rates.cache_read, rates.cache_write))
 
 
+def _rates(provider: str, model: str) -> Rates | None:
+    rates = _kept.get(provider, model)
+    if rates is None:
+        rates = packaged_rates(provider, model)
+        if rates is not None:
+            _kept.keep(provider, model, rates)
+    return rates
+
+
 def packaged_rates(provider: str, model: str) -> Rates | None:
     """Return the package's plain rates, None for a model that has none, say prices by the hour."""
     from genai_prices.types import ModelPrice, TieredPrices
 
     try:
-        prices = _entry(provider, model)[1].prices
+        entry = _entry(provider, model)[1]
     except LookupError:
         return Rates()
+    prices = entry.prices
     if not isinstance(prices, ModelPrice):
         return None
     starts = [v.tiers[0].start for v in vars(prices).values() if isinstance(v, TieredPrices) and v.tiers]
@@ -156,7 +174,7 @@ def packaged_rates(provider: str, model: str) -> Rates | None:
         return None
     each = [part * _MILLION / some for part in parts if part is not None]
     is_plain = len(each) == len(parts) and isclose(sum(each) * few / _MILLION, together, rel_tol=1e-9)
-    return Rates(*each, most_context=most) if is_plain else None
+    return Rates(*each, most_context=most, window=entry.context_window) if is_plain else None
 
 
 def _kinds(tokens: int) -> tuple[Usage, ...]:

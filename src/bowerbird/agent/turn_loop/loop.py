@@ -31,6 +31,7 @@ MOST_CONTINUATIONS = 3
 Next = Literal["tools", "answer", "continue", "truncated", "ask_again", "silent", "refused", "overflow"]
 
 CONTINUE = "Your answer was cut at the output limit. Continue exactly where it ended; repeat nothing."
+GO_ON = "You paused. Go on exactly where you ended; repeat nothing."
 ASK_AGAIN = "Your reply was empty. Answer now, or call a tool."
 
 REPEATING = (
@@ -71,6 +72,8 @@ def next_after(reply: Reply, continuations: int, asked_again: bool) -> Next:
     if reply.message.tool_uses:
         cut_call = cut and bool(reply.invalid_calls)
         return "truncated" if cut_call and continuations >= MOST_CONTINUATIONS else "tools"
+    if reply.stop_reason == "paused":
+        return "continue"
     if cut:
         return "truncated" if continuations >= MOST_CONTINUATIONS else "continue"
     if not reply.message.text.strip():
@@ -192,9 +195,10 @@ async def _after(turn: Turn, reply: Reply) -> Flow:
         if following == "truncated" and turn.done is None:
             turn.finish("truncated", turn.text_so_far(text))
     elif following == "continue":
-        turn.continuations += 1
+        is_pause = reply.stop_reason == "paused"
+        turn.continuations += not is_pause
         turn.pieces.append(text)
-        yield Injected("runtime", user_text(CONTINUE))
+        yield Injected("runtime", user_text(GO_ON if is_pause else CONTINUE))
     elif following == "ask_again":
         turn.asked_again = True
         yield Injected("runtime", user_text(ASK_AGAIN))

@@ -9,6 +9,7 @@ import math
 
 import msgspec
 
+from bowerbird.agent.context.compaction import text_tokens
 from bowerbird.agent.turn_loop.flow import Flow
 from bowerbird.agent.turn_loop.model_step import Ask, build_request, expected_usage, stream_reply
 from bowerbird.agent.turn_loop.state import Turn
@@ -52,6 +53,7 @@ async def make_room(turn: Turn, message: str) -> Flow:
     turn.iterations -= 1
     turn.overflows += 1
     problem = too_large(turn)
+    turn.refused_at = min(turn.window, turn.sent_tokens + text_tokens(*turn.system))
     before = len(turn.history.compactions)
     if problem is None and turn.overflows <= MOST_OVERFLOWS:
         yield compact(turn, "overflow")

@@ -19,6 +19,7 @@ from bowerbird.core.errors import ModelError
 from bowerbird.core.events import (
     AssistantStep,
     MessageRestart,
+    Notice,
     RunEvent,
     TextLive,
     ThinkingLive,
@@ -123,6 +124,7 @@ class _Partial(msgspec.Struct):
     said: int = 0
     thoughts: int = 0
     accepted: bool = False
+    left_out: tuple[str, ...] = ()
 
     def text(self, content: str) -> TextLive:
         """Return a piece of the answer in its place."""
@@ -157,17 +159,18 @@ async def stream_reply(turn: Turn, request: ModelRequest) -> Flow:
                     yield MessageRestart(partial.message_id, event.reason)
                     yield _lost(turn, request, partial)
                     # A message of its own: what was shown of the broken one is kept nowhere.
-                    partial = _Partial()
+                    partial = _Partial(left_out=partial.left_out)
                     splitter = ThinkTags() if splitter is not None else None
+                if isinstance(event, Retrying) and event.left_out:
+                    partial.left_out += (event.left_out,)
+                    yield Notice("left_out", event.left_out)
                 if isinstance(event, Retrying | ModelFallback):
                     yield event
                     continue
                 partial.accepted = True
                 if isinstance(event, TextDelta):
-                    if splitter is None:
-                        yield partial.text(event.text)
-                        continue
-                    for live in _split(splitter.feed(event.text), partial):
+                    pieces = [Piece("text", event.text)] if splitter is None else splitter.feed(event.text)
+                    for live in _split(pieces, partial):
                         yield live
                 elif isinstance(event, ThinkingDelta):
                     yield partial.thought(event.text)
@@ -175,7 +178,7 @@ async def stream_reply(turn: Turn, request: ModelRequest) -> Flow:
                     if splitter is not None:
                         for live in _split(splitter.finish(), partial):
                             yield live
-                    yield _finished(turn, event, partial.message_id)
+                    yield _finished(turn, event, partial)
                     return
     except StopAsyncIteration:
         cut = ModelError(
@@ -196,7 +199,7 @@ def _split(pieces: list[Piece], partial: _Partial) -> list[RunEvent]:
     return [partial.thought(text) if kind == "thinking" else partial.text(text) for kind, text in pieces]
 
 
-def _finished(turn: Turn, end: End, message_id: str) -> AssistantStep:
+def _finished(turn: Turn, end: End, partial: _Partial) -> AssistantStep:
     known, taken = turn.history.calls, set[str]()
     content, invalid = _with_few_calls(end)
     blocks: list[Block] = []
@@ -215,11 +218,12 @@ def _finished(turn: Turn, end: End, message_id: str) -> AssistantStep:
             blocks.append(block)
     usage = end.usage if end.usage.model_calls else end.usage + Usage(model_calls=1)
     return AssistantStep(
-        message=Message("assistant", tuple(blocks), message_id, end.message.ts),
+        message=Message("assistant", tuple(blocks), partial.message_id, end.message.ts),
         stop_reason=end.stop_reason,
         model=end.model or turn.model.info.name,
         usage=usage,
         invalid_calls=invalid,
+        left_out=partial.left_out,
     )
 
 

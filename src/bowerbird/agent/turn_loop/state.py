@@ -88,6 +88,7 @@ class Turn:
     warned: bool = False
     hinted: bool = False  # it was told that few calls are left
     sent_tokens: int = 0  # of the messages of the newest request, roughly
+    refused_at: int | None = None  # tokens of a request that was too long: the real window is smaller
     cached: int = 0  # input tokens that the provider had or has cached since the last call
     last_usage: Usage = field(default_factory=Usage)
     reads: ReadTracker = field(default_factory=ReadTracker)
@@ -171,8 +172,9 @@ class Turn:
 
     @property
     def window(self) -> int:
-        """Tokens of context: the setting, or the present model's own window if that is smaller."""
-        return min(self.run.limits.context_window, self.model.info.context_window)
+        """Tokens of context: the least of the setting, the present model's own, and what it refused."""
+        planned = min(self.run.limits.context_window, self.model.info.context_window)
+        return planned if self.refused_at is None else min(planned, self.refused_at)
 
     @property
     def iterations_left(self) -> int:

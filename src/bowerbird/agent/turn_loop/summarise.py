@@ -61,7 +61,8 @@ async def compact(turn: Turn, reason: Reason, focus: str = "") -> Flow:
     made = _made(plan, summary_text(text, plan, transcript, notes), reason, focus, transcript)
     left_out = 0
     if not text or not await to_thread(_shrinks, turn.window, history, made):
-        plan = plan_summary(history, turn.window, share=LEFT_SHARE) or plan
+        if reason != "overflow":  # then the window is smaller than anybody knows
+            plan = plan_summary(history, turn.window, share=LEFT_SHARE) or plan
         left_out = exchanges(plan.old)
         made = _made(plan, summary_text("", plan, transcript, notes, left_out), reason, focus, transcript)
     yield made
@@ -85,7 +86,7 @@ def _shrinks(window: int, history: History, made: Compaction) -> bool:
 async def _summarise(turn: Turn, plan: SummaryPlan, focus: str) -> Flow:
     """Set `turn.summary` to what the summariser writes, "" when it fails."""
     model = turn.run.summaries.model or turn.model
-    room = int(model.info.context_window * INPUT_SHARE) * 4 - len(focus)
+    room = int(min(model.info.context_window, turn.window) * INPUT_SHARE) * 4 - len(focus)
     # What stands for older messages already is summarised again with the rest.
     known = tuple(turn.history.compactions)
     said = await to_thread(lambda: as_text(standing_messages(History(plan.old, known)), room))

@@ -24,36 +24,41 @@ from bowerbird.core.threads import to_thread
 from bowerbird.core.usage import Usage
 from bowerbird.models.answers.answer import Answer
 from bowerbird.models.catalog import Traits
-from bowerbird.models.failures import PICTURES, FieldRefused, error_in_stream
+from bowerbird.models.failures import PART, PICTURES, FieldRefused, error_in_stream
 from bowerbird.models.providers.beginnings import not_kept
 from bowerbird.models.providers.connection import LARGEST_ANSWER, Connection
 from bowerbird.models.providers.content import BlobReader, images_in, with_fit_pictures
 from bowerbird.models.providers.encoding import encode_body
 from bowerbird.models.providers.halves import read_with_halves
+from bowerbird.models.providers.refused_parts import part_named, without_parts
 from bowerbird.models.redact import Redactor
 
 # More events than this in one read: nobody reads that fast, and each costs every viewer a message.
 BURST = 32
 BYTES_OF_A_TOKEN = 512  # at most, on the wire, with the event that carries it
-MOST_PICTURES_KEPT = 1_000  # of those that a server refused
+MOST_KEPT = 1_000  # pictures, and other parts, that a server refused
 MANY_MESSAGES = 500  # translated for the first time they would hold the event loop for a few milliseconds
 
 
 class Refusals:
-    """Optional fields and pictures that one server refused for one model."""
+    """Optional fields, pictures and other parts that one server refused for one model."""
 
     def __init__(self) -> None:
         self.fields: frozenset[str] = frozenset()
         self.pictures: dict[str, None] = {}
+        self.parts: dict[str, None] = {}
 
-    def add(self, field: str, request: ModelRequest) -> None:
-        """Leave `field` out from now on, or the pictures of `request`: not all say which of them it was."""
-        if field != PICTURES:
-            self.fields |= {field}
-            return
-        self.pictures |= dict.fromkeys(image.source.blob for image in images_in(request.messages))
-        for oldest in list(self.pictures)[:-MOST_PICTURES_KEPT]:
-            del self.pictures[oldest]
+    def add(self, error: FieldRefused, request: ModelRequest) -> None:
+        """Leave a field or part out from now on, or the pictures of `request`: not all say which it was."""
+        if error.field == PICTURES:
+            self.pictures |= dict.fromkeys(image.source.blob for image in images_in(request.messages))
+        elif error.field == PART:
+            self.parts[error.key] = None
+        else:
+            self.fields |= {error.field}
+        for kept in (self.pictures, self.parts):
+            for oldest in list(kept)[:-MOST_KEPT]:
+                del kept[oldest]
 
 
 @lru_cache(maxsize=1_024)
@@ -205,9 +210,18 @@ class WireModel:
                         raise self._connection.page()
                     raise self._cut("the stream closed without its final marker", answer, fold)
                 yield fold.end()
-        except FieldRefused as error:
-            self._refusals.add(error.field, request)
-            raise
+        except ModelError as error:
+            raise self._learnt(error, request, body) from error.__cause__
+
+    def _learnt(self, error: ModelError, request: ModelRequest, body: bytes) -> ModelError:
+        """Return `error`, or what of the request it refuses, which is left out from now on."""
+        if not isinstance(error, FieldRefused):
+            named = part_named(str(error), body) if error.kind == "bad_request" else None
+            if named is None:
+                return error
+            error = FieldRefused(error, PART, named[1], named[0])
+        self._refusals.add(error, request)
+        return error
 
     def _cut(self, why: str, answer: Answer, fold: Fold) -> ModelError:
         """Return the error of a cut answer; no frame that it passes keeps it, nor so what was said."""
@@ -227,7 +241,8 @@ class WireModel:
         self, request: ModelRequest, refused: frozenset[str]
     ) -> tuple[bytes, tuple[str, ...], bool]:
         """Return the body, the notes, whether pictures are shown; made in a thread where it is long work."""
-        blobs, left_out = _Blobs(request.read_blob or self._blobs), self._refusals.pictures
+        blobs = _Blobs(request.read_blob or self._blobs)
+        left_out, parts = self._refusals.pictures, self._refusals.parts
         new = not_kept(request.messages, self._wire.key(request, self._traits, refused))
         pictures = images_in(new)  # of all messages: what has some is never kept
         shows = self._traits.info.images and any(one.source.blob not in left_out for one in pictures)
@@ -238,9 +253,9 @@ class WireModel:
                 messages, why = with_fit_pictures(request.messages, blobs, left_out)
                 sent = msgspec.structs.replace(request, messages=messages)
             body, notes = self._wire.body(sent, self._traits, blobs, refused)
-            return encode_body(body), notes + why, shows
+            return without_parts(encode_body(body), parts), notes + why, shows
 
-        if len(new) > MANY_MESSAGES or pictures:
+        if len(new) > MANY_MESSAGES or pictures or parts:
             return await to_thread(made)
         return made()
 

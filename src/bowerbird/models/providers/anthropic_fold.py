@@ -30,7 +30,7 @@ _STOPS: dict[str, StopReason] = {
     "stop_sequence": "stop_sequence",
     "refusal": "refusal",
     "model_context_window_exceeded": "context_overflow",
-    "pause_turn": "max_tokens",  # it is not done: what it said is sent back, and it goes on
+    "pause_turn": "paused",  # it is not done: what it said is sent back, and it goes on
 }
 
 

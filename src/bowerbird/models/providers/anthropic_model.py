@@ -300,13 +300,11 @@ class AnthropicWire:
 
 def connect(endpoint: Endpoint, redactor: Redactor) -> Connection:
     """Return a connection to a server that speaks Anthropic Messages."""
-    headers = {"anthropic-version": VERSION}
+    headers = {"anthropic-version": VERSION, **endpoint.proof}
     own_host = urlsplit(endpoint.base_url).hostname == VENDOR_HOST
     if own_host and checks_history(endpoint.asked.model):
         headers["anthropic-beta"] = _BINDING_BETA
-    if endpoint.api_key:
-        headers["authorization"] = f"Bearer {endpoint.api_key}"
-        if not own_host:
-            # Compatible servers and gateways often know this older header only.
-            headers["x-api-key"] = endpoint.api_key
+    if endpoint.api_key and not own_host:
+        # Compatible servers and gateways often know this older header only.
+        headers["x-api-key"] = endpoint.api_key
     return Connection(endpoint, PATH, headers, redactor)

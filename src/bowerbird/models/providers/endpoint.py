@@ -12,6 +12,18 @@ from bowerbird.core.errors import ConfigError
 from bowerbird.models.failures import Asked
 from bowerbird.models.settings import Timeouts, is_loopback
 
+_AZURE = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
+
+
+def is_azure(url: str) -> bool:
+    """Whether OpenAI's models are served at `url` by Azure, in the form of the vendor itself.
+
+    Example:
+        >>> is_azure("https://mine.openai.azure.com/openai/v1"), is_azure("https://api.openai.com/v1")
+        (True, False)
+    """
+    return (urlsplit(url).hostname or "").endswith(_AZURE)
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
@@ -42,6 +54,17 @@ class Endpoint:
             raise ConfigError(
                 f"TLS verification is turned off for {self.base_url}; only loopback hosts allow that"
             )
+
+    @property
+    def proof(self) -> dict[str, str]:
+        """The header that proves who asks; for a server without keys none is invented."""
+        if not self.api_key:
+            return {}
+        return (
+            {"api-key": self.api_key}
+            if is_azure(self.base_url)
+            else {"authorization": f"Bearer {self.api_key}"}
+        )
 
 
 def _is_address(url: str) -> bool:

@@ -265,5 +265,4 @@ class OllamaWire:
 
 def connect(endpoint: Endpoint, redactor: Redactor) -> Connection:
     """Return a connection to an Ollama server."""
-    headers = {"authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
-    return Connection(endpoint, PATH, headers, redactor)
+    return Connection(endpoint, PATH, endpoint.proof, redactor)

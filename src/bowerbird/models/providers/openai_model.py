@@ -23,7 +23,7 @@ from bowerbird.core.messages import (
 from bowerbird.core.model_presets import Preset
 from bowerbird.core.requests import ModelRequest, ToolSpec
 from bowerbird.models.answers.answer import Answer
-from bowerbird.models.catalog import Traits
+from bowerbird.models.catalog import Traits, answers_results
 from bowerbird.models.providers.adapter import Fold
 from bowerbird.models.providers.beginnings import translated
 from bowerbird.models.providers.connection import Connection
@@ -50,6 +50,8 @@ OPTIONAL_FIELDS = frozenset(
     }
 )  # fmt: skip
 _OTHER_LIMIT = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
+
+_BETWEEN = {"role": "assistant", "content": "Understood."}
 
 PATH = "/chat/completions"
 
@@ -106,7 +108,7 @@ def build_request(
         body["prompt_cache_key"] = request.session
     if preset.marks_claude and "claude" in traits.info.model:
         body["cache_control"] = {"type": "ephemeral"}
-    if "stream" in without:
+    if "stream" in without or preset.tells_usage:
         body.pop("stream_options")
     return {key: value for key, value in body.items() if key not in without}, (*thinking.notes, *cut)
 
@@ -144,6 +146,7 @@ class _MessageKey(NamedTuple):
     reasoning_owed: bool
     dated: bool
     foreign_signature: str
+    answers_results: bool
 
 
 def message_key(traits: Traits, preset: Preset, without: frozenset[str], *, dated: bool) -> _MessageKey:
@@ -159,6 +162,7 @@ def message_key(traits: Traits, preset: Preset, without: frozenset[str], *, date
         reasoning_owed=preset.reasoning_owed,
         dated=dated,
         foreign_signature=preset.foreign_signature,
+        answers_results=answers_results(traits.info.model),
     )
 
 
@@ -178,11 +182,20 @@ class _Translation:
         messages: list[Any] = [{"role": system_role, "content": system}] if system else []
         return messages + translated(self._request.messages, self._key, self._part_of)
 
-    def _part_of(self, part: Sequence[Message], _first: int) -> list[dict[str, Any]]:
-        messages: list[dict[str, Any]] = []
-        for message in part:
-            messages += self._assistant(message) if message.role == "assistant" else self._user(message)
-        return messages
+    def _part_of(self, part: Sequence[Message], first: int) -> list[dict[str, Any]]:
+        messages = [one for message in part for one in self._made(message)]
+        if not self._key.answers_results:
+            return messages
+        before = (made for at in range(first - 1, -1, -1) if (made := self._made(self._request.messages[at])))
+        answered: list[dict[str, Any]] = []
+        role = next((made[-1]["role"] for made in before), "")
+        for one in messages:
+            answered += [_BETWEEN, one] if (role, one["role"]) == ("tool", "user") else [one]
+            role = one["role"]
+        return answered
+
+    def _made(self, message: Message) -> list[dict[str, Any]]:
+        return self._assistant(message) if message.role == "assistant" else self._user(message)
 
     def _assistant(self, message: Message) -> list[dict[str, Any]]:
         text = "".join(b.text for b in message.content if isinstance(b, TextBlock))
@@ -213,18 +226,24 @@ class _Translation:
     def _given_back(self, message: Message, calls: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Sign `calls` as they were signed; return the fields of the message that its model wants back."""
         fields: dict[str, Any] = {}
-        extra: dict[str, Any] = {}
+        signed: dict[str, Any] = {}
+        before = (
+            ""  # a call's id may be another one than when it was signed, as no other of the session has it
+        )
         for block in message.content:
-            if isinstance(block, RedactedThinkingBlock) and block.origin == self._key.origin:
+            if isinstance(block, ToolUseBlock):
+                before = block.id
+            elif isinstance(block, RedactedThinkingBlock) and block.origin == self._key.origin:
                 kept: dict[str, Any] = json.loads(block.data)
-                if "call" in kept:
-                    extra[self._id(kept["call"])] = kept["extra_content"]
+                if "extra_content" in kept:
+                    own = {use.id for use in message.tool_uses}
+                    signed[self._id(kept["call"] if kept["call"] in own else before)] = kept["extra_content"]
                 else:
                     fields |= kept
         for call in calls:
-            if call["id"] in extra:
-                call["extra_content"] = extra[call["id"]]
-        if calls and not extra and self._key.foreign_signature:
+            if call["id"] in signed:
+                call["extra_content"] = signed[call["id"]]
+        if calls and calls[0]["id"] not in signed and self._key.foreign_signature:
             calls[0]["extra_content"] = {"google": {"thought_signature": self._key.foreign_signature}}
         return fields
 
@@ -315,6 +334,4 @@ class OpenAIWire:
 
 def connect(endpoint: Endpoint, redactor: Redactor) -> Connection:
     """Return a connection to a server that speaks OpenAI Chat Completions."""
-    # For a server without keys none is invented.
-    headers = {"authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
-    return Connection(endpoint, PATH, headers, redactor)
+    return Connection(endpoint, PATH, endpoint.proof, redactor)

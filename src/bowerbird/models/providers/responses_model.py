@@ -416,5 +416,4 @@ class ResponsesWire:
 
 def connect(endpoint: Endpoint, redactor: Redactor) -> Connection:
     """Return a connection to a server that speaks OpenAI Responses."""
-    headers = {"authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
-    return Connection(endpoint, PATH, headers, redactor)
+    return Connection(endpoint, PATH, endpoint.proof, redactor)

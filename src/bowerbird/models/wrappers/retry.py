@@ -88,13 +88,13 @@ class RetryingModel:
                 # Nothing acts on an answer before its end, so a broken one can be replaced by another.
                 again = not has_content or error.kind in BREAKS
                 delay = next_delay(self._policy, error, attempt, self._jitter()) if again else None
-                reason = error.kind
+                reason, left_out = error.kind, getattr(error, "left_out", "")
                 try:
                     if delay is None or (ends is not None and loop.time() + delay >= ends):
                         raise error from raised
                 finally:
                     del error  # its traceback holds this frame, and that the answer which was cut
-            yield Retrying(attempt + 1, delay, reason, has_content)
+            yield Retrying(attempt + 1, delay, reason, has_content, left_out)
             await asyncio.sleep(delay)
             if ends is not None:
                 request = msgspec.structs.replace(request, deadline_s=max(0.001, ends - loop.time()))

@@ -208,7 +208,8 @@ def _assistant_body(event: AssistantStep) -> dict[str, Any]:
         "model": event.model,
         "usage": msgspec.to_builtins(event.usage),
     }
-    return body | ({"invalid_calls": event.invalid_calls} if event.invalid_calls else {})
+    body |= {"invalid_calls": event.invalid_calls} if event.invalid_calls else {}
+    return body | ({"left_out": list(event.left_out)} if event.left_out else {})
 
 
 def _outcome_body(event: ToolOutcome) -> dict[str, Any]:

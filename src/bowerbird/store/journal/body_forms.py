@@ -38,6 +38,7 @@ class _Assistant(TypedDict, total=False):
     model: Required[str]
     usage: Required[Usage]
     invalid_calls: dict[str, str]
+    left_out: list[str]
 
 
 _Intent = TypedDict(
