@@ -4,10 +4,11 @@ Neither the speed of the machine nor that of the network changes where they are 
 """
 
 import asyncio
+import itertools
 import re
 
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Page, Route, WebSocketRoute, expect
 from support.fake_models import FakeModels
 from support.live_server import LiveServer
 from support.patience import HANG_S, patience
@@ -171,6 +172,36 @@ async def test_a_page_that_is_loaded_again_is_where_it_was_read(
     fake.script({"text": "Gladly."})
     await say(page, "Thank you")
     await expect(log(page).get_by_text("Gladly.")).to_be_in_viewport()
+
+
+async def test_a_place_is_found_however_slowly_the_history_comes(
+    page: Page, server: LiveServer, fake: FakeModels
+) -> None:
+    """The page has the history when its newest record is there, not when the connection is."""
+    conversation = await made(server, fake)
+    await page.goto(f"/c/{conversation}")
+    await is_idle(page)
+    await wheel(page, "[data-virtuoso-scroller]", -2700)
+    row, top = await seen_top(page, "[data-virtuoso-scroller]", "[role=log] .prose p")
+    pieces: asyncio.Queue[str | bytes] = asyncio.Queue()
+    may_come = asyncio.Event()
+
+    async def piecemeal(socket: WebSocketRoute) -> None:
+        socket.connect_to_server().on_message(pieces.put_nowait)
+        for number in itertools.count():
+            if number == 3:  # hello, and the first records
+                await may_come.wait()
+            socket.send(await pieces.get())
+
+    await page.route_web_socket(re.compile(r"/ws\?"), piecemeal)
+    await page.reload()
+    async with asyncio.timeout(HANG_S):
+        while pieces.qsize() < 3:
+            await asyncio.sleep(0.1)
+    await expect(page.locator("[data-ready=false]")).to_be_visible()
+    may_come.set()
+    await is_idle(page)
+    await is_at(page, f'[role=log] .prose p:text-is("{row}")', top)
 
 
 async def test_the_ticks_of_a_review_outlive_it(page: Page, server: LiveServer, fake: FakeModels) -> None:
