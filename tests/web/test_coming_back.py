@@ -4,7 +4,6 @@ Neither the speed of the machine nor that of the network changes where they are 
 """
 
 import asyncio
-import itertools
 import re
 
 import pytest
@@ -17,6 +16,7 @@ from support.web_actions import is_idle, log, say
 pytestmark = pytest.mark.timeout(patience(60))
 
 PARAGRAPHS = "\n\n".join(f"Paragraph {number} of the answer." for number in range(80))
+LAST = "\n\n".join(f"The last words, part {number}." for number in range(40))
 FILES = 30
 TOP = "(one) => Math.round(one.getBoundingClientRect().top)"
 
@@ -27,7 +27,7 @@ async def made(server: LiveServer, fake: FakeModels) -> str:
         {"name": "write_file", "input": {"path": f"part{number:02}.txt", "content": "line\n" * 40}}
         for number in range(FILES)
     ]
-    fake.script({"tools": files}, {"text": PARAGRAPHS}, {"text": "The last words.\n\n" * 40})
+    fake.script({"tools": files}, {"text": PARAGRAPHS}, {"text": LAST})
     conversation = await server.conversation()
     for words in ("Begin", "And now?"):
         done = await server.http.post(
@@ -93,7 +93,7 @@ async def test_back_and_forward_find_the_place_that_was_read_and_the_open_file(
     conversation = await made(server, fake)
     await page.goto(f"/c/{conversation}")
     await is_idle(page)
-    await expect(log(page).get_by_text("The last words.").last).to_be_in_viewport()
+    await expect(log(page).get_by_text("The last words, part 39.")).to_be_in_viewport()
 
     # The chat: up to the middle of the long answer, and a file beside it.
     await page.get_by_role("button", name="Files", exact=True).click()
@@ -124,7 +124,7 @@ async def test_back_and_forward_find_the_place_that_was_read_and_the_open_file(
     # Who follows a link begins anew, at the end and at the first file.
     await page.get_by_role("link", name="To the chat").first.click()
     await is_idle(page)
-    await expect(log(page).get_by_text("The last words.").last).to_be_in_viewport()
+    await expect(log(page).get_by_text("The last words, part 39.")).to_be_in_viewport()
     await expect(panel).to_have_count(0)
 
 
@@ -183,25 +183,54 @@ async def test_a_place_is_found_however_slowly_the_history_comes(
     await is_idle(page)
     await wheel(page, "[data-virtuoso-scroller]", -2700)
     row, top = await seen_top(page, "[data-virtuoso-scroller]", "[role=log] .prose p")
-    pieces: asyncio.Queue[str | bytes] = asyncio.Queue()
-    may_come = asyncio.Event()
+    may_come, passed, kept = asyncio.Event(), 0, list[tuple[WebSocketRoute, str | bytes]]()
 
     async def piecemeal(socket: WebSocketRoute) -> None:
-        socket.connect_to_server().on_message(pieces.put_nowait)
-        for number in itertools.count():
-            if number == 3:  # hello, and the first records
-                await may_come.wait()
-            socket.send(await pieces.get())
+        def take(piece: str | bytes) -> None:
+            nonlocal passed
+            passed += 1
+            if passed > 3 and not may_come.is_set():  # the greeting and the first records
+                kept.append((socket, piece))
+            else:
+                socket.send(piece)
+
+        socket.connect_to_server().on_message(take)
 
     await page.route_web_socket(re.compile(r"/ws\?"), piecemeal)
     await page.reload()
     async with asyncio.timeout(HANG_S):
-        while pieces.qsize() < 3:
+        while len(kept) < 3:
             await asyncio.sleep(0.1)
     await expect(page.locator("[data-ready=false]")).to_be_visible()
     may_come.set()
+    for socket, piece in kept:
+        socket.send(piece)
     await is_idle(page)
     await is_at(page, f'[role=log] .prose p:text-is("{row}")', top)
+
+
+@pytest.mark.parametrize("by", [-1000, -1250, -1400])
+async def test_a_list_that_was_come_back_to_rests(
+    page: Page, server: LiveServer, fake: FakeModels, by: int
+) -> None:
+    """Rows whose heights were guessed out of sight let it be laid out anew without end, wherever two of them met."""
+    conversation = await made(server, fake)
+    await page.goto(f"/c/{conversation}")
+    await is_idle(page)
+    await seen_top(page, "[data-virtuoso-scroller]", "[role=log] .prose p")
+    await wheel(page, "[data-virtuoso-scroller]", by)
+    await seen_top(page, "[data-virtuoso-scroller]", "[role=log] .prose p")
+    await page.reload()
+    await is_idle(page)
+    seen: list[str] = []
+    async with asyncio.timeout(HANG_S):
+        while len(seen) < 10 or len(set(seen[-10:])) > 1:
+            seen.append(
+                await page.locator("[data-virtuoso-scroller]").evaluate(
+                    "list => list.scrollTop + ' ' + list.scrollHeight"
+                )
+            )
+            await asyncio.sleep(0.1)
 
 
 async def test_the_ticks_of_a_review_outlive_it(page: Page, server: LiveServer, fake: FakeModels) -> None:
