@@ -58,6 +58,7 @@ DRILLS: dict[str, tuple[str, ...]] = {
     "user_saves": (),
     "answers": (),
     "reviews": (),
+    "patches": (),
     "clock_jumps": (),
     "half_open": (),
     "bombs": (),

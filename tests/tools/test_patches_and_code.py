@@ -175,7 +175,7 @@ async def test_a_run_without_a_branch_says_so() -> None:
 @pytest.mark.parametrize(
     "patch",
     [
-        "--- a/a.txt\n+++ b/a.txt\n@@\n-two\n+three\n",
+        "--- a/a.txt\n+++ b/a.txt\n@@\n-two\n+two\n",
         "--- a/a.txt\n+++ b/a.txt\n",
         "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n two\n",
     ],

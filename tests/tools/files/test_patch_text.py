@@ -80,8 +80,11 @@ def test_a_patch_without_prefixes_or_with_stripped_blanks_is_read() -> None:
     ("text", "told"),
     [
         ("", "names no file"), ("hello", "names no file"), ("@@ -1 +1 @@\n-a\n+b\n", "begins with a hunk"),
-        ("--- a/f\n+++ b/f\n@@ -1,5 +1 @@\n-a\n+b\n", "other line counts"),
-        ("--- a/f\n+++ b/f\n@@ what @@\n", "header cannot be read"),
+        ("--- a/f\n+++ b/f\n@@@ -1 -1 +1 @@@\n--a\n++b\n", "a merge's diff"),
+        ("*** Begin Patch\n*** Replace File: f\n+b\n", "line that cannot be read"),
+        ("*** Begin Patch\n*** Move to: f\n", "no file to move"),
+        ("diff --git a/f b/f\nnew file mode 120000\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n", "links"),
+        ("diff --git a/f b/g\ncopy from f\ncopy to g\n", "copies"),
         ("diff --git a/f b/f\nindex 1..2\nGIT binary patch\nliteral 3\n", "binary patches"),
         ("diff --git a/f b/f\nBinary files a/f and b/f differ\n", "binary patches"),
     ],
