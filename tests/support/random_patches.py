@@ -428,6 +428,11 @@ def doubled_bare(patch: Patch) -> None:
     bare(patch)
 
 
+def doubled_anchored(patch: Patch) -> None:
+    doubled(patch)
+    anchored(patch)
+
+
 def drifted(patch: Patch) -> None:
     top = "".join(f"a new line {number}\n" for number in range(patch.chance.randint(1, 60)))
     for change in patch.changes:
@@ -473,6 +478,7 @@ HARMLESS: tuple[Fault, ...] = (
 """A person would apply it all the same: right, or refused for its place is not the only one."""
 HARMFUL: tuple[Fault, ...] = (
     less_context, context_line_missing, context_line_invented, removed_line_misremembered, applied, doubled_bare,
+    doubled_anchored,
 )  # fmt: skip
 FAULTS = HARMLESS + HARMFUL
 SECOND: tuple[Fault, ...] = (

@@ -11,7 +11,8 @@ from bowerbird.core.errors import LimitExceeded
 
 MOST_COMPARED = 2_000_000
 """Lines that are compared to find a place, about a second."""
-MOST_PLACES = 6
+MOST_PLACES = 1_000
+_SHOWN_LINES = 8
 _MOST_ASKED = 60
 _MOST_LIKENED = 3000  # lines of a file that are compared letter by letter, the first of each
 _LONG = 160
@@ -96,3 +97,29 @@ def nearest(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
         for close in difflib.get_close_matches(line[:_LONG], list(some), 1):
             votes[some[close] - offset] = 1
     return max(0, max(votes, key=lambda at: votes[at])) if votes else None
+
+
+def unlike(lines: Sequence[str], wanted: Sequence[str]) -> str:
+    r"""Return what to say of lines that a file has not: the nearest, their numbers, where they differ.
+
+    >>> print(unlike(["x", "def f():", "    return 1"], ["def f():", "    return 2"]))
+    line 3 is not '    return 2'. The nearest lines:
+         2	def f():
+         3	    return 1
+    Read the file again
+    """
+    at = nearest(lines, wanted)
+    if at is None:
+        return "nothing in it is like these lines. Read the file again"
+    here = [line.rstrip() for line in lines[at : at + len(wanted)]]
+    first = next((n for n, line in enumerate(here) if line != wanted[n].rstrip()), len(here))
+    top = max(0, first + 2 - _SHOWN_LINES)
+    shown = [f"{at + n + 1:6d}\t{line[:_LONG]}" for n, line in enumerate(here)][top : top + _SHOWN_LINES]
+    asked = repr(wanted[first][:_LONG]) if first < len(wanted) else ""
+    if first == len(here):
+        said = f"the file ends before {asked}" if asked else "blanks at the ends of lines differ"
+    elif here[first].split() == wanted[first].split():
+        said = f"line {at + first + 1} differs only in whitespace from {asked}"
+    else:
+        said = f"line {at + first + 1} is not {asked}"
+    return "\n".join([f"{said}. The nearest lines:", *shown, "Read the file again"])

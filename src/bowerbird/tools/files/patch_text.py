@@ -18,7 +18,7 @@ from functools import cached_property
 import msgspec
 
 from bowerbird.core.errors import LimitExceeded, ToolError
-from bowerbird.core.lines import nearest, places
+from bowerbird.core.lines import places, unlike
 
 _HUNK = re.compile(r"@@ *-(\d+)(?:,(\d+))? +\+(\d+)(?:,(\d+))? *(?:@@|$)")
 _GIT = re.compile(r'diff --git (?P<old>"(?:[^"\\]|\\.)*"|\S.*?) (?P<new>"(?:[^"\\]|\\.)*"|\S.*)')
@@ -30,8 +30,6 @@ _PUNCTUATION = str.maketrans(
     dict.fromkeys("‐‑‒–—―−", "-") | dict.fromkeys("‘’‚‛", "'") | dict.fromkeys("“”„‟", '"') | {"\xa0": " "}
 )
 _BOM = "\ufeff"
-_SHOWN_LINES = 8
-_SHOWN_CHARS = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +106,7 @@ def parse_patch(text: str) -> list[FilePatch]:
         elif line.startswith("--- ") and index + 1 < len(lines) and lines[index + 1].startswith("+++ "):
             _names(files, line, lines[index + 1])
             index += 1
-        elif line.startswith("@@") or (files and line[:1] in ("+", "-", " ") and line != "-- "):
+        elif line.startswith("@@") or (files and _is_body(lines, index)):
             if not files:
                 raise ToolError(f"the patch begins with a hunk, not with a file: {line}")
             hunk, index = _hunk(files[-1], lines, index)
@@ -234,9 +232,7 @@ def _place(file: _File, hunk: Hunk, moved: int) -> int:
             return 0
         if hunk.is_last:
             return len(file.lines)
-        if hunk.start is None or hunk.start + moved > len(file.lines):
-            raise _Unfit("has no line of the file beside what it adds, so that its place is not known")
-        return hunk.start + moved
+        raise _Unfit("has no line of the file beside what it adds, so that its place is not sure")
     key, found = str.rstrip, places(file.trimmed, [line.rstrip() for line in old])
     if not found:
         key, found = _loose, places(file.loose, [_loose(line) for line in old])
@@ -266,17 +262,26 @@ def _chosen(file: _File, hunk: Hunk, found: list[int]) -> list[int]:
     """Of several places return those that the lines named above, or the file's end, leave."""
     if hunk.is_last:
         return [at for at in found if at + len(hunk.old) == len(file.lines)] or found
-    starts = {0} if hunk.anchors else set[int]()
+    starts: list[int] = []
     for anchor in hunk.anchors:
-        wanted = _loose(anchor)
-        starts = {
-            at
-            for at, line in enumerate(file.loose)
-            if line == wanted and at >= min(starts, default=len(file.lines))
-        }
-    # Below each line that is so named, the first: there must not be several.
-    below = {next((at for at in found if at >= start), -1) for start in starts} - {-1}
+        first = min(starts, default=0)
+        starts = [at for at, line in enumerate(file.loose) if line == _loose(anchor) and at >= first]
+    below: set[int] = set()
+    for start in starts:
+        # In what is so named all that fit, else the first after it.
+        inside = [at for at in found if start <= at < _block_end(file.lines, start)]
+        below.update(inside or [at for at in found if at >= start][:1])
     return sorted(below) or found
+
+
+def _block_end(lines: Sequence[str], start: int) -> int:
+    """Return where what begins at a line, a function or a class, ends by its indentation."""
+    depth = len(_indent(lines[start]))
+    for at in range(start + 1, len(lines)):
+        line = lines[at]
+        if line.strip() and len(_indent(line)) <= depth and line.strip()[0] not in ")]{":
+            return at
+    return len(lines)
 
 
 def _not_yet(file: _File, hunk: Hunk, at: int) -> int:
@@ -291,25 +296,7 @@ def _why_not(file: _File, hunk: Hunk) -> str:
     applied = places(file.trimmed, [line.rstrip() for line in hunk.new], 1)
     if applied and any(mark == "+" for mark, _ in hunk.lines):
         return f"was applied already, it seems: line {applied[0] + 1} and those below are as it makes them"
-    return "does not fit the file" + unlike(file.lines, hunk.old)
-
-
-def unlike(lines: Sequence[str], wanted: Sequence[str]) -> str:
-    """Return what to say of lines that a file has not: the nearest, their numbers, where they differ."""
-    at = nearest(lines, wanted)
-    if at is None:
-        return "; nothing in it is like these lines. Read it again"
-    here = lines[at : at + len(wanted)]
-    first = next((n for n, line in enumerate(here) if line.rstrip() != wanted[n].rstrip()), len(here))
-    top = max(0, first + 2 - _SHOWN_LINES)
-    shown = [f"{at + n + 1:6d}\t{line[:_SHOWN_CHARS]}" for n, line in enumerate(here)][
-        top : top + _SHOWN_LINES
-    ]
-    asked = wanted[first][:_SHOWN_CHARS] if first < len(wanted) else ""
-    said = (
-        f"line {at + first + 1} is not {asked!r}" if first < len(here) else f"the file ends before {asked!r}"
-    )
-    return f"; {said}. The nearest lines:\n" + "\n".join(shown) + "\nRead the file again and make a new patch"
+    return f"does not fit the file; {unlike(file.lines, hunk.old)}"
 
 
 def _fitted(file: _File, hunk: Hunk, at: int) -> list[str]:
@@ -331,7 +318,7 @@ def _fitted(file: _File, hunk: Hunk, at: int) -> list[str]:
         return [line for line in made if line is not None]
     if not ways and off * 2 < len(pairs):  # a slip in what is there anyway
         return added
-    raise _Unfit("is indented otherwise than the file" + unlike(file.lines, hunk.old))
+    raise _Unfit(f"is indented otherwise than the file; {unlike(file.lines, hunk.old)}")
 
 
 def _indent(line: str) -> str:
@@ -388,6 +375,12 @@ def _enter(hunk: Hunk, at: int, added: list[str], inserts: dict[int, list[str]],
     if both := mine.keys() & inserts.keys():
         raise _Unfit(f"adds lines above line {min(both) + 1}, as a hunk before it does")
     inserts.update(mine)
+
+
+def _is_body(lines: Sequence[str], at: int) -> bool:
+    """Whether a line is of a hunk that has no header; right below a file's name it may have lost its mark."""
+    is_first = at > 0 and lines[at - 1].startswith(("*** Add", "*** Update", "*** Move", "+++ "))
+    return (lines[at][:1] in ("+", "-", " ") and lines[at] != "-- ") or (is_first and bool(lines[at].strip()))
 
 
 def _begins_part(lines: Sequence[str], at: int) -> bool:
@@ -474,7 +467,7 @@ def _unescaped(match: re.Match[bytes]) -> bytes:
 
 def _hunk(patch: FilePatch, lines: Sequence[str], index: int) -> tuple[Hunk | None, int]:
     """Return the hunk at `index`, None when it changes nothing, and where it ends."""
-    header, anchors, numbers = "", list[str](), None
+    header, anchors, numbers, begun = "", list[str](), None, index
     while index < len(lines) and lines[index].startswith("@@"):
         header = lines[index]
         if header.startswith("@@@"):
@@ -492,7 +485,7 @@ def _hunk(patch: FilePatch, lines: Sequence[str], index: int) -> tuple[Hunk | No
         # Of numbers that are wrong in one thing, no other is believed.
         start = None if body is None else int(numbers[1])
     if body is None:
-        body = _uncounted(lines, index, patch.old is None)
+        body = _uncounted(lines, index)
     after = index + len(body)
     is_last = after < len(lines) and lines[after].rstrip() == "*** End of File"
     found: list[tuple[str, str]] = []
@@ -504,8 +497,13 @@ def _hunk(patch: FilePatch, lines: Sequence[str], index: int) -> tuple[Hunk | No
             found.append((line[0], line[1:]))
         else:  # editors strip the blank of an empty line, models forget one
             found.append(("+" if patch.old is None and not line.strip() else " ", line))
+    wrong = next((line for mark, line in found if mark != "+"), None)
+    if patch.old is None and wrong is not None:
+        raise ToolError(
+            f"{patch.name}: a new file's lines begin with +; this does not: {wrong}; nothing was changed"
+        )
     if all(mark == " " for mark, _ in found) and not open_sides:
-        return None, max(after, index)
+        return None, max(after, begun + 1)
     return Hunk(
         header,
         start,
@@ -531,7 +529,7 @@ def _counted(lines: Sequence[str], index: int, left: int, right: int) -> Sequenc
     return None if goes_on and not _begins_part(lines, at) and lines[at] != "-- " else lines[index:at]
 
 
-def _uncounted(lines: Sequence[str], index: int, is_new: bool) -> Sequence[str]:
+def _uncounted(lines: Sequence[str], index: int) -> Sequence[str]:
     """Return the lines of a hunk up to the last before another part that can be one of a hunk."""
     at = end = index
     while at < len(lines) and not _begins_part(lines, at):
