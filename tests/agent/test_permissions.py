@@ -220,6 +220,22 @@ def test_the_default_set_leaves_out_what_another_tool_that_is_there_does(
     assert offered(tools, "normal", Policy(), full=True) == tuple(tools)
 
 
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-a\n+b\n--- a/migrations/1.sql\n+++ b/migrations/1.sql\n@@\n-a\n+b\n",
+        "--- migrations/1.sql\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n",
+        "*** Begin Patch\n*** Update File: src/a.py\n*** Move to: src/../migrations/1.sql\n*** End Patch\n",
+        "*** Begin Patch\n*** Delete File: ./migrations/1.sql\n*** End Patch\n",
+    ],
+)
+def test_a_rule_about_a_path_reaches_each_file_of_a_patch(patch: str) -> None:
+    tool = Subject("apply_patch")
+    assert judge(tool, {"deny": ["*(migrations/*)"]}, patch=patch).action == "deny"
+    assert judge(tool, {"ask": ["*(migrations/*)"], "enable_approval": True}, patch=patch).action == "ask"
+    assert judge(tool, {"deny": ["*(db/*)"]}, patch=patch).action == "allow"
+
+
 @pytest.mark.parametrize("rules", ["bash", {"denny": []}, ["bash(rm *)"], {"deny": ["1 2"]}, {"deny": "x"}])
 def test_a_policy_that_cannot_be_read_is_refused(rules: Any) -> None:
     with pytest.raises(InvalidArgument):

@@ -92,6 +92,60 @@ async def test_a_reject_changes_nothing_and_names_file_and_hunk(
     assert desk.branch.changes().record() == {"written": [], "deleted": []}
 
 
+ENVELOPE = """*** Begin Patch
+*** Update File: a.txt
+@@
+ one
+-two
++TWO
+*** Add File: new.sh
++echo
+*** Delete File: gone.txt
+*** Update File: from.txt
+*** Move to: to.txt
+@@
+-x
++y
+*** End Patch
+"""
+
+
+async def test_a_patch_in_an_envelope_is_applied_under_either_name_of_its_argument(desk: Desk) -> None:
+    for path, content in {"a.txt": "one\r\ntwo\r\n", "gone.txt": "bye\n", "from.txt": "x\n"}.items():
+        desk.put(path, content)
+    shown = await desk.text("apply_patch", input=ENVELOPE)
+    assert shown.splitlines() == [
+        "changed a.txt, 1 hunk", "created new.sh", "deleted gone.txt", "moved from.txt to to.txt, 1 hunk",
+    ]  # fmt: skip
+    assert await desk.branch.read_bytes("a.txt") == b"one\r\nTWO\r\n"
+    assert await desk.branch.read_bytes("new.sh") == b"echo\n"
+    again = await desk.use("apply_patch", patch=ENVELOPE)
+    assert again.is_error and "a.txt: hunk 1 (@@) was applied already" in again.text
+
+
+async def test_a_refusal_shows_the_nearest_lines_and_leaves_the_files_before_it(desk: Desk) -> None:
+    desk.put("a.txt", "one\ntwo\n")
+    desk.put("b.py", "def f():\n    return 1\n\ndef g():\n    return 2\n")
+    patch = f"{BOTH_FIT}--- a/b.py\n+++ b/b.py\n@@ -4,2 +4,2 @@\n def g():\n-    return two\n+    return 3\n"
+    result = await desk.use("apply_patch", patch=patch)
+    assert result.is_error and result.text.splitlines() == [
+        "b.py: hunk 1 (@@ -4,2 +4,2 @@) does not fit the file; line 5 is not '    return two'. The nearest lines:",
+        "     4\tdef g():", "     5\t    return 2", "Read the file again; nothing was changed",
+    ]  # fmt: skip
+    assert desk.branch.changes().record() == {"written": [], "deleted": []}
+
+
+BOTH_FIT = "--- a/a.txt\n+++ b/a.txt\n@@\n-two\n+TWO\n"
+
+
+async def test_a_file_that_numbers_say_was_empty_is_made_where_there_is_none(desk: Desk) -> None:
+    patch = "--- a/n.txt\n+++ b/n.txt\n@@ -0,0 +1,2 @@\n+x\n+y\n"
+    assert await desk.text("apply_patch", patch=patch) == "created n.txt"
+    desk.put("there.txt", "z\n")
+    refused = await desk.use("apply_patch", patch=patch.replace("n.txt", "there.txt"))
+    assert refused.is_error and "no line of the file beside" in refused.text
+
+
 async def test_a_write_that_is_refused_takes_the_whole_patch_back(desk: Desk) -> None:
     desk.put("a.txt", "one\ntwo\n")
     desk.put("dir/x", "x")
@@ -175,7 +229,7 @@ async def test_a_run_without_a_branch_says_so() -> None:
 @pytest.mark.parametrize(
     "patch",
     [
-        "--- a/a.txt\n+++ b/a.txt\n@@\n-two\n+three\n",
+        "--- a/a.txt\n+++ b/a.txt\n@@\n-two\n+two\n",
         "--- a/a.txt\n+++ b/a.txt\n",
         "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n two\n",
     ],

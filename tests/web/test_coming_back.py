@@ -7,7 +7,7 @@ import asyncio
 import re
 
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Page, Route, WebSocketRoute, expect
 from support.fake_models import FakeModels
 from support.live_server import LiveServer
 from support.patience import HANG_S, patience
@@ -16,6 +16,7 @@ from support.web_actions import is_idle, log, say
 pytestmark = pytest.mark.timeout(patience(60))
 
 PARAGRAPHS = "\n\n".join(f"Paragraph {number} of the answer." for number in range(80))
+LAST = "\n\n".join(f"The last words, part {number}." for number in range(40))
 FILES = 30
 TOP = "(one) => Math.round(one.getBoundingClientRect().top)"
 
@@ -26,7 +27,7 @@ async def made(server: LiveServer, fake: FakeModels) -> str:
         {"name": "write_file", "input": {"path": f"part{number:02}.txt", "content": "line\n" * 40}}
         for number in range(FILES)
     ]
-    fake.script({"tools": files}, {"text": PARAGRAPHS}, {"text": "The last words.\n\n" * 40})
+    fake.script({"tools": files}, {"text": PARAGRAPHS}, {"text": LAST})
     conversation = await server.conversation()
     for words in ("Begin", "And now?"):
         done = await server.http.post(
@@ -92,7 +93,7 @@ async def test_back_and_forward_find_the_place_that_was_read_and_the_open_file(
     conversation = await made(server, fake)
     await page.goto(f"/c/{conversation}")
     await is_idle(page)
-    await expect(log(page).get_by_text("The last words.").last).to_be_in_viewport()
+    await expect(log(page).get_by_text("The last words, part 39.")).to_be_in_viewport()
 
     # The chat: up to the middle of the long answer, and a file beside it.
     await page.get_by_role("button", name="Files", exact=True).click()
@@ -123,7 +124,7 @@ async def test_back_and_forward_find_the_place_that_was_read_and_the_open_file(
     # Who follows a link begins anew, at the end and at the first file.
     await page.get_by_role("link", name="To the chat").first.click()
     await is_idle(page)
-    await expect(log(page).get_by_text("The last words.").last).to_be_in_viewport()
+    await expect(log(page).get_by_text("The last words, part 39.")).to_be_in_viewport()
     await expect(panel).to_have_count(0)
 
 
@@ -171,6 +172,61 @@ async def test_a_page_that_is_loaded_again_is_where_it_was_read(
     fake.script({"text": "Gladly."})
     await say(page, "Thank you")
     await expect(log(page).get_by_text("Gladly.")).to_be_in_viewport()
+
+
+async def test_a_place_is_found_however_slowly_the_history_comes(
+    page: Page, server: LiveServer, fake: FakeModels
+) -> None:
+    """The page has the history when its newest record is there, not when the connection is."""
+    conversation = await made(server, fake)
+    await page.goto(f"/c/{conversation}")
+    await is_idle(page)
+    await wheel(page, "[data-virtuoso-scroller]", -2700)
+    row, top = await seen_top(page, "[data-virtuoso-scroller]", "[role=log] .prose p")
+    may_come, passed, kept = asyncio.Event(), 0, list[tuple[WebSocketRoute, str | bytes]]()
+
+    async def piecemeal(socket: WebSocketRoute) -> None:
+        def take(piece: str | bytes) -> None:
+            nonlocal passed
+            passed += 1
+            if passed > 3 and not may_come.is_set():  # the greeting and the first records
+                kept.append((socket, piece))
+            else:
+                socket.send(piece)
+
+        socket.connect_to_server().on_message(take)
+
+    await page.route_web_socket(re.compile(r"/ws\?"), piecemeal)
+    await page.reload()
+    async with asyncio.timeout(HANG_S):
+        while len(kept) < 3:
+            await asyncio.sleep(0.1)
+    await expect(page.locator("[data-ready=false]")).to_be_visible()
+    may_come.set()
+    for socket, piece in kept:
+        socket.send(piece)
+    await is_idle(page)
+    await is_at(page, f'[role=log] .prose p:text-is("{row}")', top)
+
+
+@pytest.mark.parametrize("by", [-1000, -1250, -1400])
+async def test_a_list_that_was_come_back_to_is_as_tall_as_it_was(
+    page: Page, server: LiveServer, fake: FakeModels, by: int
+) -> None:
+    """Rows whose heights were guessed out of sight had others each time, and let the list be laid out without end."""
+    conversation = await made(server, fake)
+    await page.goto(f"/c/{conversation}")
+    await is_idle(page)
+    scroller = page.locator("[data-virtuoso-scroller]")
+    row = ("[data-virtuoso-scroller]", "[role=log] .prose p")
+    await seen_top(page, *row)
+    await wheel(page, row[0], by)
+    await seen_top(page, *row)
+    height = await scroller.evaluate("list => list.scrollHeight")
+    await page.reload()
+    await is_idle(page)
+    await seen_top(page, *row)
+    assert await scroller.evaluate("list => list.scrollHeight") == height
 
 
 async def test_the_ticks_of_a_review_outlive_it(page: Page, server: LiveServer, fake: FakeModels) -> None:

@@ -3,7 +3,7 @@
 import type { ServerFrame } from "./frames.ts";
 
 export const EXAMPLES: readonly ServerFrame[] = [
-  {"type": "hello", "state": "idle", "tier": "overlay", "viewers": 1, "queued": 0, "cursor": 12, "turn_id": null},
+  {"type": "hello", "state": "idle", "tier": "overlay", "viewers": 1, "queued": 0, "head": 12, "cursor": 12, "turn_id": null},
   {"type": "accepted", "id": "m-1", "position": 0, "duplicate": false, "cursor": 0, "turn_id": "t_01J"},
   {"type": "turn_queued", "inbox_id": "i_01J", "position": 1, "kind": "message", "state": "queued", "content": "and then", "sender": {"id": null, "name": "ann", "door": "web"}, "cursor": 3, "turn_id": "t_02J"},
   {"type": "turn_started", "cursor": 1, "turn_id": "t_01J"},

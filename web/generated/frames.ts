@@ -6,6 +6,7 @@ export interface Hello {
   tier: string;
   viewers: number;
   queued: number;
+  head: number;
   replay?: boolean;
   cursor: number;
   turn_id: string | null;

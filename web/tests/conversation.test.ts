@@ -109,7 +109,7 @@ test("when a turn stops, what ran in it is over", () => {
 });
 
 test("the head that hello names is no place that was reached", () => {
-  const state = after({ type: "hello", state: "running", tier: "overlay", viewers: 1, queued: 0, cursor: 90 });
+  const state = after({ type: "hello", state: "running", tier: "overlay", viewers: 1, queued: 0, head: 90, cursor: 90 });
   assert.equal(state.cursor, 0);
 });
 

@@ -11,7 +11,7 @@ before(async () => (server = await serve()));
 after(() => server.stop());
 
 const facts = (cursor: number, queued: object[] = []): object => ({ id: "c", title: "", cursor, queued });
-const hello = (cursor: number, queued = 0): object => ({ type: "hello", state: "idle", tier: "overlay", viewers: 1, queued, cursor, turn_id: null });
+const hello = (head: number, queued = 0): object => ({ type: "hello", state: "idle", tier: "overlay", viewers: 1, queued, head, cursor: 0, turn_id: null });
 const thought = (cursor: number, content: string): object => ({ type: "thinking", content, effort: "high", turn_id: `t${cursor}`, cursor });
 const text = (content: string, offset: number, cursor: number): object => ({ type: "text_delta", content, message_id: "m9", offset, cursor, turn_id: "t1" });
 

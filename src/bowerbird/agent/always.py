@@ -67,7 +67,7 @@ def may_cover(arguments: Mapping[str, Any]) -> bool:
         >>> may_cover({"path": "src/a.py"}), may_cover({"path": ".github/workflows/ci.yml"})
         (True, False)
     """
-    patched = _patched(arguments.get("patch"))
+    patched = patched_paths(arguments)
     if patched is None:
         return False
     parts = [folded_parts(f"/{path}") for path in (*paths_of(arguments), *patched)]
@@ -90,8 +90,9 @@ def plain_path(path: str) -> str:
     return "/".join(kept)
 
 
-def _patched(patch: object) -> list[str] | None:
-    """Return the paths of a patch, none where an argument is no patch, and None where it cannot be read."""
+def patched_paths(arguments: Mapping[str, Any]) -> list[str] | None:
+    """Return the paths of a call's patch, none where it has no patch, and None where it cannot be read."""
+    patch = arguments.get("patch")
     if not isinstance(patch, str):
         return []
     try:

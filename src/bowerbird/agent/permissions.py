@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeVar, cast
 
 import msgspec
 
-from bowerbird.agent.always import SHELL_TOOLS, may_cover, paths_of
+from bowerbird.agent.always import SHELL_TOOLS, may_cover, patched_paths, paths_of
 from bowerbird.agent.policy import Mode, Policy, Rule
 from bowerbird.core.addresses import host_and_port
 from bowerbird.core.events import EffectClass
@@ -174,7 +174,8 @@ def _any_matches(rule: Rule, tool: Judged, arguments: Mapping[str, Any]) -> bool
     if rule.pattern is None:
         return True
     if not _is_shell(tool, arguments):
-        return any(_glob(subject, rule.pattern) for subject in _subjects(arguments))
+        named = (*_subjects(arguments), *(patched_paths(arguments) or ()))
+        return any(_glob(subject, rule.pattern) for subject in named)
     line = read_line(arguments["command"])
     if not line.readable:
         return True  # what cannot be read cannot be cleared

@@ -187,3 +187,16 @@ async def test_what_follows_the_greeting_of_a_viewer_that_has_all_is_live(
         await server.http.post(f"/api/conversations/{conversation}/messages", json={"content": "go"})
         seen = await one(socket)
     assert (seen["type"], "replay" in seen) == ("turn_queued", False)
+
+
+async def test_the_greeting_names_where_the_history_ends_and_not_that_it_is_there(server: LiveServer) -> None:
+    server.fake.script({"text": "a"})
+    conversation = await server.conversation()
+    await server.http.post(
+        f"/api/conversations/{conversation}/messages", params={"wait": 30}, json={"content": "go"}
+    )
+    newest = (await server.http.get(f"/api/conversations/{conversation}")).json()["cursor"]
+    for after in (0, newest):
+        async with server.socket(conversation, f"v=2&after={after}") as socket:
+            greeting = await one(socket)
+        assert (greeting["type"], greeting["head"], greeting["cursor"]) == ("hello", newest, after)

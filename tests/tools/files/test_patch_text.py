@@ -1,5 +1,7 @@
 """Unified diffs parsed and applied: TO-19. `git diff` is the oracle for what a patch says."""
 
+import difflib
+import re
 import subprocess
 from pathlib import Path
 
@@ -80,8 +82,11 @@ def test_a_patch_without_prefixes_or_with_stripped_blanks_is_read() -> None:
     ("text", "told"),
     [
         ("", "names no file"), ("hello", "names no file"), ("@@ -1 +1 @@\n-a\n+b\n", "begins with a hunk"),
-        ("--- a/f\n+++ b/f\n@@ -1,5 +1 @@\n-a\n+b\n", "other line counts"),
-        ("--- a/f\n+++ b/f\n@@ what @@\n", "header cannot be read"),
+        ("--- a/f\n+++ b/f\n@@@ -1 -1 +1 @@@\n--a\n++b\n", "a merge's diff"),
+        ("*** Begin Patch\n*** Replace File: f\n+b\n", "line that cannot be read"),
+        ("*** Begin Patch\n*** Move to: f\n", "no file to move"),
+        ("diff --git a/f b/f\nnew file mode 120000\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n", "links"),
+        ("diff --git a/f b/g\ncopy from f\ncopy to g\n", "copies"),
         ("diff --git a/f b/f\nindex 1..2\nGIT binary patch\nliteral 3\n", "binary patches"),
         ("diff --git a/f b/f\nBinary files a/f and b/f differ\n", "binary patches"),
     ],
@@ -89,3 +94,111 @@ def test_a_patch_without_prefixes_or_with_stripped_blanks_is_read() -> None:
 def test_what_is_no_patch_is_refused(text: str, told: str) -> None:
     with pytest.raises(ToolError, match=told):
         parse_patch(text)
+
+
+# ------------------------------------------------------------ as models write them
+
+BOTH = ("--- a/f\n+++ b/f\n", "*** Begin Patch\n*** Update File: f\n")
+CLASSES = (
+    b"class A:\n    def f(self):\n        go()\n        end()\n\n"
+    b"class B:\n    def f(self):\n        go()\n        end()\n"
+)
+
+
+def applied(data: bytes, text: str) -> bytes:
+    (patch,) = parse_patch(text)
+    return apply_hunks(data, patch)
+
+
+@pytest.mark.parametrize("head", BOTH)
+@pytest.mark.parametrize(
+    ("before", "hunk", "after"),
+    [
+        pytest.param("a\nb\nc\n", "@@\n a\n-b\n+B\n", "a\nB\nc\n", id="a bare header"),
+        pytest.param("a\nb\nc\n", " a\n-b\n+B\n c", "a\nB\nc\n", id="no header"),
+        pytest.param("a\nb\nc\n", "@@ -7,9 +1,2 @@\n a\n-b\n+B\n", "a\nB\nc\n", id="wrong counts"),
+        pytest.param("a\n\nc\n", "@@ -1,3 +1,4 @@\n a\n\n+b\n c\n", "a\n\nb\nc\n", id="an empty line"),
+        pytest.param("a\n\nc\n", "@@\n a\n\n-c\n+C\n\n", "a\n\nC\n", id="an empty line at the end"),
+        pytest.param("a\nb\n", "@@\na\n-b\n+B\n", "a\nB\n", id="a blank that was forgotten"),
+        pytest.param("a  \nb\n", "@@\n a\n-b\t\n+B\n", "a  \nB\n", id="blanks at the end"),
+        pytest.param("a\r\nb\r\n", "@@\n a\n-b\n+B\n", "a\r\nB\r\n", id="CRLF"),
+        pytest.param("a\r\nb", "@@\n a\n b\n+c\n", "a\r\nb\r\nc", id="CRLF with an open end"),
+        pytest.param("a\nb", "@@\n a\n-b\n+B\n", "a\nB", id="an open end"),
+        pytest.param("a\nb", "@@\n a\n-b\n", "a\n", id="what had an open end goes"),
+        pytest.param("\ufeffa\nb\n", "@@\n-a\n+A\n b\n", "\ufeffA\nb\n", id="a byte order mark"),
+        pytest.param("f(‘x’)\nb\n", "@@\n f('x')\n-b\n+B\n", "f(‘x’)\nB\n", id="typographic quotes"),
+        pytest.param("x\n\ta\n\t\tb\n", "@@\n     a\n-        b\n+        c\n", "x\n\ta\n\t\tc\n", id="blanks for tabs"),
+        pytest.param("    a\n    b\n", "@@\n a\n-b\n+if c:\n+    d\n", "    a\n    if c:\n        d\n", id="dedented"),
+        pytest.param("  a\n  b\n  c\n", "@@\n a\n   b\n-  c\n+  d\n", "  a\n  b\n  d\n", id="a slip"),
+        pytest.param("a\nb\nc\nd\n", "@@\n-d\n+D\n@@\n-a\n+A\n", "A\nb\nc\nD\n", id="hunks out of order"),
+        pytest.param("a\nb\nc\n", "@@\n-a\n+A\n b\n@@\n b\n-c\n+C\n", "A\nb\nC\n", id="context that overlaps"),
+        pytest.param("a\nb\n", "@@\n a\n-b\n+B\n```\nThat is all.\n", "a\nB\n", id="a fence"),
+    ],
+)  # fmt: skip
+def test_what_a_person_would_apply_is_applied(head: str, before: str, hunk: str, after: str) -> None:
+    assert applied(before.encode(), head + hunk).decode() == after
+
+
+@pytest.mark.parametrize(
+    ("hunk", "told"),
+    [
+        ("@@\n go()\n-end()\n+stop()\n", "fits 2 places, lines 3, 8: add lines"),
+        ("@@ -99,2 +99,2 @@\n go()\n-end()\n+stop()\n", "fits 2 places"),
+        ("@@\n     def f(self):\n-        went()\n+        x()\n", r"line 3 is not '        went\(\)'. The nearest"),
+        ("@@\n class B:\n     def f(self):\n         go()\n         end()\n         more()\n-x\n+y\n", "file ends"),
+        ("@@\n-zebra\n+y\n", "nothing in it is like"),
+        ("@@\n class A:\n-    def g(self):\n+    def f(self):\n", "was applied already"),
+        ("@@\n class B:\n     def f(self):\n+        go()\n", "was applied already"),
+        ("@@ -3,0 +4 @@\n+x\n", "no line of the file beside"),
+        ("@@\n+x\n", "no line of the file beside"),
+        ("@@\n class A:\n-x\n+y\n@@\n class A:\n+x\n", "does not fit"),
+        ("@@\n-class A:\n+class C:\n@@\n-class A:\n+class D:\n", "changes line 1, as a hunk before"),
+        ("@@\n class A:\n+    x = 1\n@@\n class A:\n+    y = 1\n", "adds lines above line 2"),
+        ("@@\n class A:\n       def f(self):\n+    x = 1\n", "indented otherwise"),
+    ],
+)  # fmt: skip
+def test_a_place_that_is_not_sure_is_refused_with_the_reason(hunk: str, told: str) -> None:
+    with pytest.raises(ToolError, match=told) as refused:
+        applied(CLASSES, BOTH[0] + hunk)
+    assert str(refused.value).startswith("f: hunk ") and str(refused.value).endswith("nothing was changed")
+
+
+@pytest.mark.parametrize("hunk", ["@@ class B:\n", "@@ class B:\n@@ def f(self):\n", "@@ -8,2 +8,2 @@\n"])
+def test_what_is_named_above_or_a_number_chooses_among_places(hunk: str) -> None:
+    made = applied(CLASSES, f"{BOTH[0]}{hunk}         go()\n-        end()\n+        stop()\n")
+    assert made == CLASSES[:-6] + b"stop()\n"
+
+
+def test_parts_for_one_file_are_one_and_new_and_deleted_files_are_told() -> None:
+    files = parse_patch(
+        "*** Begin Patch\n*** Add File: n\n+x\n\n+y\n*** Update File: f\n@@\n-a\n+b\n*** Delete File: d\n"
+        "*** Update File: f\n@@\n-c\n+d\n*** End of File\n*** Update File: g\n*** Move to: h\n*** End Patch\n"
+    )
+    told = [(f.old, f.new, f.renamed, f.is_whole, len(f.hunks)) for f in files]
+    assert told == [
+        (None, "n", False, False, 1), ("f", "f", False, False, 2), ("d", None, False, True, 0),
+        ("g", "h", True, False, 0),
+    ]  # fmt: skip
+    assert apply_hunks(b"", files[0]) == b"x\n\ny\n"
+    assert apply_hunks(b"a\nc\nc\n", files[1]) == b"b\nc\nd\n"
+    with pytest.raises(ToolError, match=r"begin with \+"):
+        parse_patch("*** Begin Patch\n*** Add File: n\nx\n+y\n")
+
+
+@settings(max_examples=150, deadline=None)
+@given(LINES, LINES, st.integers(0, 3), st.integers(0, 30), st.booleans())
+def test_a_patch_stands_at_its_place_or_nowhere(
+    before: list[str], after: list[str], context: int, drift: int, is_bare: bool
+) -> None:
+    """However alike the lines are, and by however much the file has grown above since."""
+    top = [f"grown {number}" for number in range(drift)]
+    diff = list(difflib.unified_diff(before, after, "a/f", "b/f", lineterm="", n=context))
+    if is_bare:
+        diff = [re.sub("^@@ .*", "@@", line) for line in diff]
+    if not diff:
+        return
+    try:
+        made = applied("".join(f"{line}\n" for line in [*top, *before]).encode(), "\n".join(diff) + "\n")
+    except ToolError:
+        return
+    assert made.decode() == "".join(f"{line}\n" for line in [*top, *after])

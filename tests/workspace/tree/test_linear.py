@@ -87,10 +87,11 @@ def test_a_chain_of_ignore_files_has_the_bound_of_one() -> None:
     assert ignored(chain, "/name0", "name0", is_dir=False) and not ignored(chain, "/n", "n", is_dir=False)
 
 
-def test_a_hunk_far_from_its_place_is_looked_for_within_a_bound() -> None:
-    patch = parse_patch(f"--- a/x\n+++ b/x\n@@ -1,{10_000} +1 @@\n" + "-a\n" * 9_999 + "-b\n+c\n")[0]
-    with pytest.raises(ToolError, match="too far from where it says"):
-        apply_hunks(b"a\n" * 30_000, patch)
+def test_a_hunk_is_looked_for_among_lines_that_are_alike_within_a_bound() -> None:
+    hunk = "-a\n-b\n" * 5_000 + "-b\n-a\n+c\n"
+    patch = parse_patch(f"--- a/x\n+++ b/x\n@@\n{hunk}")[0]
+    with pytest.raises(ToolError, match="too many lines look alike"):
+        apply_hunks(b"a\nb\n" * 30_000, patch)
     near = parse_patch("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-b\n+c\n")[0]
     assert apply_hunks(b"a\n" * 30_000 + b"b\n", near).endswith(b"a\nc\n")
 

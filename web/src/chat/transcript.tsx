@@ -111,6 +111,12 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
     follows.current = false;
   };
   const held = useHeldPlace({ frame, list }, begin, shown, { found, gone: follow });
+  // Only who moved the list since its room last changed has brought it to its end: while it is laid out anew it may stand there by itself.
+  const isMoved = useRef(false);
+  const moved = (): void => {
+    isMoved.current = true;
+    held.free();
+  };
   const settle = (): void => {
     if (follows.current) toEnd();
     held.look();
@@ -128,7 +134,10 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
   // What comes below later (tasks, a longer box, a keyboard) takes room from the end that is read.
   useEffect(() => {
     if (!frame.current) return;
-    const resized = new ResizeObserver(settle);
+    const resized = new ResizeObserver(() => {
+      isMoved.current = false;
+      settle();
+    });
     resized.observe(frame.current);
     return () => resized.disconnect();
   }, [held]);
@@ -138,7 +147,7 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
       className="transcript"
       data-testid="transcript"
       onWheel={(event) => {
-        held.free();
+        moved();
         if (event.deltaY < 0) follows.current = false;
       }}
       onClick={(event) => {
@@ -146,20 +155,20 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
         if (event.target instanceof Element && event.target.closest("summary")) follows.current = false;
       }}
       onTouchMove={() => {
-        held.free();
+        moved();
         follows.current = false;
       }}
       onPointerDown={(event) => {
         // The scroll bar: a press beside the content.
-        held.free();
+        moved();
         if (event.target instanceof HTMLElement && event.target.dataset["virtuosoScroller"]) follows.current = false;
       }}
       onKeyDown={(event) => {
-        held.free();
+        moved();
         if (["ArrowUp", "PageUp", "Home"].includes(event.key)) follows.current = false;
       }}
       onFocus={(event) => {
-        if (!(event.target instanceof HTMLElement && event.target.dataset["virtuosoScroller"])) held.free();
+        if (!(event.target instanceof HTMLElement && event.target.dataset["virtuosoScroller"])) moved();
       }}
     >
       <Virtuoso<Row, FootContext>
@@ -180,8 +189,7 @@ export function Transcript({ entries, whole, kept, unsent, offline, actions, foo
         }}
         atBottomThreshold={60}
         atBottomStateChange={(bottom) => {
-          // A list that is not laid out yet is at its end, too.
-          if (bottom && !held.now()) follows.current = true;
+          if (bottom && isMoved.current) follows.current = true;
           setAtEnd(bottom);
         }}
         increaseViewportBy={{ top: 600, bottom: 600 }}

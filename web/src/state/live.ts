@@ -161,7 +161,7 @@ export class LiveConversation {
     } else if (frame.type === "hello") {
       this.#pending.push(frame);
       if (frame.queued > 0) void this.#listQueue();
-      this.#head = frame.cursor ?? 0;
+      this.#head = frame.head;
     } else if (frame.type !== "pong") {
       this.#pending.push(frame);
     }
@@ -202,7 +202,7 @@ export class LiveConversation {
     const unsent = accepted.size ? this.#view.unsent.filter((said) => !accepted.has(said.id)) : this.#view.unsent;
     if (!this.#view.whole && this.#start > 0) this.#since.push(...frames);
     const state = reduce(this.#view.state, frames, Date.now());
-    // The history is here once the cursor that `hello` named is reached; an empty one is here at once.
+    // The history is here once the head that `hello` named is reached; an empty one is here at once.
     const ready = this.#view.ready || (this.#head !== null && state.cursor >= this.#head);
     this.#set({ state, unsent, ready });
     this.#lookBefore();

@@ -19,14 +19,16 @@ class Hello(ServerFrame, frozen=True, tag="hello"):
     Attributes:
         state: of the newest turn; `idle` = none runs or waits. tier: how commands are isolated.
         viewers: connections to this conversation, with this one. queued: turns that wait to run.
+        head: the newest record; frames up to there are history.
     Example:
-        {"type": "hello", "state": "idle", "tier": "overlay", "viewers": 1, "queued": 0, "cursor": 12, "turn_id": null}
+        {"type": "hello", "state": "idle", "tier": "overlay", "viewers": 1, "queued": 0, "head": 12, "cursor": 12, "turn_id": null}
     """
 
     state: TurnState
     tier: str
     viewers: int
     queued: int
+    head: int
 
 
 class Accepted(ServerFrame, frozen=True, tag="accepted"):

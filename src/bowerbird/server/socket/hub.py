@@ -132,9 +132,9 @@ class Hub:
         """Return the first event of a `v=2` viewer, which has what was committed up to `after`."""
         now = await present(self.context.store, seat.room.thread_id)
         status = await self.context.sandbox_status()
-        hello = wire.Hello(seat.room.translator.state, status.tier, seat.guests, now.queued)
-        place = seat.room.head if after is None else min(after, seat.room.head)
-        return placed(hello, place, None)
+        head = seat.room.head
+        hello = wire.Hello(seat.room.translator.state, status.tier, seat.guests, now.queued, head)
+        return placed(hello, head if after is None else min(after, head), None)
 
     def leave(self, thread_id: str, viewer: Viewer) -> None:
         """Count a viewer out; when it was the last, its turn may have to stop."""

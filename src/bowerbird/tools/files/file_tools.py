@@ -227,7 +227,7 @@ def file_tools() -> list[Tool]:
         Tool(delete_file, effect="branch", parameters=named, serial=_keys("path")),
         Tool(move_file, effect="branch", serial=_keys("src", "dst")),
         Tool(show_changes, effect="read"),
-        Tool(apply_patch, effect="branch", serial=patch_keys),
+        Tool(apply_patch, effect="branch", parameters={"input": "patch"}, serial=patch_keys),
     ]
 
 

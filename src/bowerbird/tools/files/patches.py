@@ -1,7 +1,7 @@
-"""The tool `apply_patch` (TO-19): a unified diff over several files, all of it or nothing.
+"""The tool `apply_patch` (TO-19): a patch over several files, all of it or nothing.
 
 Here: which files are read, written, moved, and taken back when one refuses. Not here:
-the diff's text (`patch_text.py`).
+the patch's text (`patch_text.py`).
 """
 
 import hashlib
@@ -32,10 +32,10 @@ class _Plan(msgspec.Struct, frozen=True):
 
 
 async def apply_patch(patch: str, context: ToolContext) -> ToolResult:
-    """Apply a unified diff to several files at once: either all of it, or nothing is changed.
+    """Apply a patch to several files at once: either all of it, or nothing is changed.
 
     Args:
-        patch: The diff, with `--- a/PATH`, `+++ b/PATH` and `@@` hunks for each file.
+        patch: A unified diff, or `*** Begin Patch` with `*** Update File: PATH` and `@@` hunks.
     """
     branch = context.files.as_call()
     plans = [await _planned(branch, one) for one in await to_thread(parse_patch, patch)]
@@ -113,10 +113,12 @@ async def _planned(branch: "Branch", patch: FilePatch) -> _Plan:
         try:
             before = await branch.read_bytes(patch.old)
         except NotFound as error:
-            raise ToolError(f"{error}; nothing was changed") from error
+            if patch.renamed or not patch.makes_only:
+                raise ToolError(f"{error}; nothing was changed") from error
+            patch.old = None
     elif patch.new is not None and await _exists(branch, patch.new):
         raise Exists(f"{patch.new}: the patch creates it, but it exists; nothing was changed", patch.new)
-    left = await to_thread(apply_hunks, before or b"", patch)
+    left = b"" if patch.is_whole else await to_thread(apply_hunks, before or b"", patch)
     after = None if patch.new is None else left
     if patch.new is None and left:
         raise ToolError(

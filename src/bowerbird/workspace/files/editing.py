@@ -12,11 +12,11 @@ from functools import cached_property
 import msgspec
 
 from bowerbird.core.errors import BinaryFile, InvalidArgument, NoMatch, NotUnique
+from bowerbird.core.lines import unlike
 from bowerbird.workspace.find.text import Encoding, encoding_of, is_binary, lines_of
 from bowerbird.workspace.tree.paths import shown_path
 
 _MOST_LINES_NAMED = 20
-_MOST_COMPARED = 20  # lines of `old` that must fit for a hint; more would cost without telling more
 
 
 class Edited(msgspec.Struct, frozen=True):
@@ -165,17 +165,5 @@ def _no_match(data: bytes, old: str, how: Encoding, path: str) -> NoMatch:
             path,
         )
     lines = list(lines_of(data[len(how.bom) :].decode(how.codec, "replace")))
-    wanted = [_squeezed(line) for line in old.replace("\r\n", "\n").strip("\n").split("\n", _MOST_COMPARED)]
-    wanted = wanted[:_MOST_COMPARED]
-    squeezed = [_squeezed(line) for line in lines]
-    for at in range(len(lines) - len(wanted) + 1):
-        if any(wanted) and squeezed[at] == wanted[0] and squeezed[at : at + len(wanted)] == wanted:
-            shown = lines[at].rstrip("\r")[:200]
-            return NoMatch(
-                f"old is not in {name}; line {at + 1} differs from it only in whitespace: {shown!r}", path
-            )
-    return NoMatch(f"old is not in {name}; read the file again and copy the text exactly", path)
-
-
-def _squeezed(line: str) -> str:
-    return " ".join(line.split())
+    wanted = old.replace("\r\n", "\n").strip("\n").split("\n")
+    return NoMatch(f"old is not in {name}; {unlike(lines, wanted)} and copy the text exactly", path)
