@@ -41,6 +41,12 @@ def _hook(event: str, _: tuple[Any, ...]) -> None:
             _waiting[:] = held
 
 
+def _listen() -> None:
+    if not _hooked:
+        _hooked.append(True)
+        sys.addaudithook(_hook)
+
+
 class User:
     """Saves files of a workspace in the ways that programs do it; each save adds one line."""
 
@@ -227,9 +233,7 @@ class Agent:
 async def run_file_history(place: Path, seed: int) -> list[str]:
     """Run one history of file tools; return the user's lines that were lost."""
     chance = random.Random(seed)
-    if not _hooked:
-        _hooked.append(True)
-        sys.addaudithook(_hook)
+    _listen()
     root = place / "ws"
     for name in _NAMES[:-1]:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -256,6 +260,17 @@ async def run_file_history(place: Path, seed: int) -> list[str]:
 
 def _nothing() -> None:
     return
+
+
+@contextlib.contextmanager
+def save_at(event: int, save: Callable[[], None]) -> Generator[Callable[[], bool]]:
+    """Let the user save before the system call of this number that is made inside; gives whether it came to that."""
+    _listen()
+    _waiting[:] = [save, *[_nothing] * event]
+    try:
+        yield lambda: not _waiting
+    finally:
+        _waiting[:] = []
 
 
 @contextlib.contextmanager

@@ -15,12 +15,12 @@ from bowerbird.workspace.history.history import History
 from bowerbird.workspace.registry.registry import BranchRegistry
 from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.registry.taint import tainted_paths, take_taint
-from bowerbird.workspace.tree.changes import Change, changes_of, covering, select, stored_side
+from bowerbird.workspace.tree.changes import Change, base_side, changes_of, covering, select, stored_side
 from bowerbird.workspace.tree.manifest import ManifestFile
 from bowerbird.workspace.tree.merged_view import MergedView
 from bowerbird.workspace.tree.nodes import Entry
 from bowerbird.workspace.tree.stack import Stack
-from bowerbird.workspace.tree.threeway import Side
+from bowerbird.workspace.tree.threeway import Side, same_side
 
 if TYPE_CHECKING:
     from bowerbird.workspace.compare.merge import Planned
@@ -162,19 +162,15 @@ def merge(
             with recorded, seen:
                 shelf.put_layer(
                     wanted,
-                    known={p.path: p.base for p in taken},
+                    known=dict.fromkeys(p.path for p in planned if p.ours is None)
+                    | {p.path: p.base for p in taken},
                     merged=lambda number: memory.remember(number, child.id, snapshot, settled),
                 )
             for item in planned:
                 # Forced, by whoever merges: what the user has in the workspace is not theirs to give up.
                 is_forced = item.path in wanted and item.decision.action == "conflict"
-                if is_forced and is_ground(view.lookup(item.path)):
+                if is_forced and not same_side(base_side(stack, item.path), item.base):
                     stack.doubt(item.path)
-                elif item.path in wanted and item.ours is None:
-                    # Where nothing was, its user may have made something before the base was taken.
-                    base = stack.orig.get(item.path)
-                    if base is not None and base.entry is not None:
-                        stack.doubt(item.path)
             parent.account.forget()
             return report.result()
 

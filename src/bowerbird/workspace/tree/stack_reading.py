@@ -234,13 +234,16 @@ class Layering:
         return {above: found for above, (_, found) in places.items() if found}
 
     def _leads_only(self, path: str, node: Node) -> bool:
-        """Tell copied-up directories, and whiteouts of nothing, from changes without a base yet."""
+        """Tell copied-up directories, and whiteouts of nothing, from changes without a base yet.
+
+        One that took the place of a file hides what is below: where it does not, the file is its user's, made later.
+        """
         if node.entry is None:
             return self.beneath(path) is None
         if node.entry.kind != "dir" or node.cut:
             return False
         below = self.beneath(path)
-        return below is not None and below.kind == "dir" and below.mode == node.entry.mode
+        return below is not None and (below.kind != "dir" or below.mode == node.entry.mode)
 
     def private_paths(self) -> frozenset[str]:
         """Return the paths that appear in no changes; directories made for them included."""
