@@ -86,7 +86,9 @@ async def test_what_a_user_makes_at_any_moment_of_a_merge_is_not_landed_over(
 
 
 @pytest.mark.parametrize("edits_again", [False, True])
-async def test_a_forced_merge_gives_up_nothing_that_its_user_has_in_the_workspace(edits_again, tmp_path) -> None:
+async def test_a_forced_merge_gives_up_nothing_that_its_user_has_in_the_workspace(
+    edits_again, tmp_path
+) -> None:
     """Neither what was saved before the merge, nor what an earlier landing joined with the branch's lines."""
     lines = [f"line {n}\n" for n in range(9)]
     root = tmp_path / "ws"

@@ -90,7 +90,7 @@ class Turn:
     sent_tokens: int = 0  # of the messages of the newest request, roughly
     cached: int = 0  # input tokens that the provider had or has cached since the last call
     last_usage: Usage = field(default_factory=Usage)
-    reads: ReadTracker = field(default_factory=ReadTracker)
+    reads: ReadTracker = field(init=False)
     _specs: tuple[ToolSpec, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -104,6 +104,7 @@ class Turn:
         self.iterations = run.used.own_calls
         self.hinted = bool(self.iterations) and self.iterations_left < HINT_AT
         self.compact_focus = run.compact
+        self.reads = run.reads or ReadTracker()
 
     def record(self, event: RunEvent) -> None:
         """Fold in an event that the consumer has committed."""
