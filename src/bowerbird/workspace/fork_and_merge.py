@@ -197,17 +197,14 @@ def _planned(stack: Stack, chosen: Sequence[Change], force: bool) -> "list[Plann
 def _whole_renames(planned: "list[Planned]", force: bool) -> "list[Planned]":
     """A file whose new name is in conflict keeps its old one, too: else only the child would have it."""
     from bowerbird.workspace.compare.merge import wins
-    from bowerbird.workspace.compare.renames import renames_of
+    from bowerbird.workspace.compare.renames import perhaps_moved
 
     left = {
         p.path: p for p in planned if p.decision.action == "conflict" and not (force and wins(p.decision))
     }
     made = [msgspec.structs.replace(p.change, base=None) for p in left.values() if p.change.new is not None]
     gone = [p.change for p in planned if p.decision.action == "take" and p.change.new is None]
-    held = {
-        rename.source.path: left[path]
-        for path, rename in (renames_of([*gone, *made]) if made else {}).items()
-    }
+    held = {source: left[path] for source, path in perhaps_moved([*gone, *made])}
     return [
         msgspec.structs.replace(p, decision=msgspec.structs.replace(held[p.path].decision, result=p.ours))
         if p.path in held

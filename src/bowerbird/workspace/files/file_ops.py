@@ -65,6 +65,8 @@ def os_errors(path: str | None = None) -> Generator[None]:
             raise ReadOnly(f"{name} is on a read-only filesystem", path) from error
         if error.errno in (errno.EACCES, errno.EPERM):
             raise WorkspaceError(f"permission denied: {name}", path) from error
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR):
+            raise Stale(f"{name} was changed by its user just now; look at it again", path) from error
         raise
 
 

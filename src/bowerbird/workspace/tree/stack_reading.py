@@ -236,7 +236,7 @@ class Layering:
     def _leads_only(self, path: str, node: Node) -> bool:
         """Tell copied-up directories, and whiteouts of nothing, from changes without a base yet.
 
-        One that took a file's place hides what is below: where it does not, the file is its user's, and newer.
+        One that took a file's place hides it: one that is not hidden is newer and its user's.
         """
         if node.entry is None:
             return self.beneath(path) is None
