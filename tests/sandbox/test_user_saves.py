@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -156,3 +157,33 @@ async def test_no_line_that_a_user_saves_beside_real_commands_is_lost_without_a_
         place = tmp_path / str(seed)
         place.mkdir()
         assert await run_command_history(place, seed, tier) == [], f"seed {seed}"
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["while it runs", "after it"])
+@pytest.mark.parametrize("tier", TIERS)
+async def test_a_directory_that_its_user_made_a_file_of_is_not_landed_over(tier, before, tmp_path):
+    """Whatever a command made in it; what the command did elsewhere lands."""
+    async with desk_of(tmp_path, tier, {"d/old.txt": "old\n", "f.txt": LINES}) as desk:
+        line = (
+            "touch ready; while [ ! -e go ]; do sleep 0.01; done; echo agent > d/new.txt; echo more >> f.txt"
+        )
+        running = await desk.sandbox.begin(desk.sandbox.request(line, timeout=60))
+        try:
+            while await desk.branch.stat("ready") is None:
+                pass
+            if before:
+                await desk.branch.write_file("go", "")
+                await running.wait()
+            shutil.rmtree(desk.root / "d")
+            (desk.root / "d").write_text("the user's\n")
+            if not before:
+                await desk.branch.write_file("go", "")
+                await running.wait()
+        finally:
+            running.stop("cancel")
+            await desk.sandbox.end(running)
+        landing = desk.branch.land(partial=True)
+        if before:  # else the command may have seen it, and written nothing there
+            assert {row.path for row in landing.refused} & {"/d", "/d/new.txt"}
+        assert (desk.root / "d").read_text() == "the user's\n"
+        assert (desk.root / "f.txt").read_text() == LINES + "more\n"
