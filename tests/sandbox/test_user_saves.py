@@ -187,3 +187,36 @@ async def test_a_directory_that_its_user_made_a_file_of_is_not_landed_over(tier,
             assert {row.path for row in landing.refused} & {"/d", "/d/new.txt"}
         assert (desk.root / "d").read_text() == "the user's\n"
         assert (desk.root / "f.txt").read_text() == LINES + "more\n"
+
+
+@pytest.mark.parametrize("save", SAVES, ids=IDS)
+@pytest.mark.parametrize("then", ["lands", "edits", "forks"])
+@pytest.mark.parametrize("tier", TIERS)
+async def test_what_is_saved_after_a_background_process_read_it_is_not_landed_over(
+    tier, then, save, tmp_path
+):
+    """Whoever looks first at what the process made of it: a landing, an edit, a fork."""
+    async with desk_of(tmp_path, tier, {"f.txt": LINES}) as desk:
+        line = (
+            'old=$(cat f.txt); touch ready; while [ ! -e go ]; do sleep 0.01; done; echo "$old" > f.txt; '
+            "echo back >> f.txt; touch done; sleep 100"
+        )
+        running = await desk.sandbox.begin(desk.sandbox.request(line, timeout=120))
+        try:
+            while await desk.branch.stat("ready") is None:
+                pass
+            save(desk.root / "f.txt", LINES + "the user's\n")
+            await desk.branch.write_file("go", "")
+            while await desk.branch.stat("done") is None:
+                pass
+            if then == "edits":
+                await desk.branch.edit_file("f.txt", "line 3", "edited")
+            elif then == "forks":
+                desk.branch.merge(desk.branch.fork())
+            refused = {row.path: row.reason for row in desk.branch.land(partial=True).refused}
+        finally:
+            running.stop("cancel")
+            await running.wait()
+            await desk.sandbox.end(running)
+        assert refused["/f.txt"] == "uncertain_base"
+        assert (desk.root / "f.txt").read_text() == LINES + "the user's\n"

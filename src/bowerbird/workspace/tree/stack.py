@@ -43,6 +43,8 @@ class Stack(Layering):
     """The layers of one branch, to read and to change; see `Layering` for the arguments."""
 
     _witness: Witness = staticmethod(_sees)
+    look_at_processes: "Callable[[Stack], None] | None" = None
+    """Takes the bases of what processes wrote until now: of that, what is there later is no base."""
 
     # ------------------------------------------------------------ writing
 
@@ -216,6 +218,8 @@ class Stack(Layering):
         if self._taken is not None:  # a change inside of another one
             yield
             return
+        if self.look_at_processes is not None:
+            self.look_at_processes(self)
         self._taken = taken = dict[str, bool]()
         try:
             yield
