@@ -169,7 +169,8 @@ def merge(
             for item in planned:
                 # Forced, by whoever merges: what the user has in the workspace is not theirs to give up.
                 is_forced = item.path in wanted and item.decision.action == "conflict"
-                if is_forced and not same_side(base_side(stack, item.path), item.base):
+                is_seen = not item.change.uncertain and same_side(base_side(stack, item.path), item.base)
+                if is_forced and not is_seen:
                     stack.doubt(item.path)
             parent.account.forget()
             return report.result()

@@ -109,3 +109,16 @@ async def test_a_forced_merge_gives_up_nothing_that_its_user_has_in_the_workspac
         parent.land(partial=True)
         assert SAVED in file.read_text()
         assert parent.conflict("x").reason == "uncertain_base"
+
+
+async def test_what_a_fork_wrote_over_unread_stays_in_conflict_however_it_is_merged(tmp_path) -> None:
+    root = tmp_path / "ws"
+    root.mkdir()
+    (root / "x").write_text(SAVED)
+    with Workspace(root, data_dir=tmp_path / "data") as workspace:
+        parent = workspace.branch()
+        child = parent.fork()
+        await child.write_file("x", "the child's\n", seen="")
+        assert parent.merge(child, force=True).written == ("/x",)
+        assert [row.reason for row in parent.land(partial=True).refused] == ["uncertain_base"]
+    assert (root / "x").read_text() == SAVED
