@@ -220,3 +220,24 @@ async def test_what_is_saved_after_a_background_process_read_it_is_not_landed_ov
             await desk.sandbox.end(running)
         assert refused["/f.txt"] == "uncertain_base"
         assert (desk.root / "f.txt").read_text() == LINES + "the user's\n"
+
+
+@pytest.mark.parametrize("how", ["mv d d2 && mv d2 d", "rm -r d", "move", "delete"])
+@pytest.mark.parametrize("tier", TIERS)
+async def test_whoever_takes_a_directory_away_does_not_take_the_file_that_its_user_made_of_it(
+    tier, how, tmp_path
+):
+    """The branch shows its own directory there, so nobody on it saw the file."""
+    async with desk_of(tmp_path, tier, {"d/old.txt": "old\n", "z": "z\n"}) as desk:
+        await desk.run("echo agent > d/new.txt")
+        shutil.rmtree(desk.root / "d")
+        (desk.root / "d").write_text("the user's\n")
+        await asyncio.sleep(FRESH_S + 0.2)  # what is there is older than the next command's mount
+        if how == "move":
+            await desk.branch.move("d", "d3")
+        elif how == "delete":
+            await desk.branch.delete("d", recursive=True)
+        else:
+            await desk.run(how)
+        assert desk.branch.land(partial=True).refused
+        assert (desk.root / "d").read_text() == "the user's\n"

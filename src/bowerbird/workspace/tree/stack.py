@@ -262,6 +262,12 @@ class Stack(Layering):
         if base is not None and not base.uncertain:
             self.orig.amend(path, msgspec.structs.replace(base, uncertain=True))
 
+    def doubt_hidden(self, path: str) -> None:
+        """Make the base of a directory of the branch uncertain where it is none: nobody saw it there."""
+        base = self.orig.get(path)
+        if base is not None and base.entry is not None and base.entry.kind != "dir":
+            self.doubt(path)
+
     def save_base(self, path: str) -> None:
         """Save what stands at `path` below this branch, unless the branch changed it already."""
         known = path in self.orig
@@ -275,6 +281,8 @@ class Stack(Layering):
         if node is not None and known:
             return
         self._save(path)
+        if node is not None and node.entry is not None and node.entry.kind == "dir":
+            self.doubt_hidden(path)
         if self._taken is not None:
             self._taken.setdefault(path, False)
 
