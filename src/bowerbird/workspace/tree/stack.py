@@ -43,8 +43,6 @@ class Stack(Layering):
     """The layers of one branch, to read and to change; see `Layering` for the arguments."""
 
     _witness: Witness = staticmethod(_sees)
-    look_at_processes: "Callable[[Stack], None] | None" = None
-    """Takes the bases of what processes wrote until now: of that, what is there later is no base."""
 
     # ------------------------------------------------------------ writing
 
@@ -263,7 +261,7 @@ class Stack(Layering):
             self.orig.amend(path, msgspec.structs.replace(base, uncertain=True))
 
     def doubt_hidden(self, path: str) -> None:
-        """Make the base of a directory of the branch uncertain where it is none: nobody saw it there."""
+        """Make a base uncertain that whoever changed its path did not see, unless it is a directory."""
         base = self.orig.get(path)
         if base is not None and base.entry is not None and base.entry.kind != "dir":
             self.doubt(path)
@@ -281,7 +279,8 @@ class Stack(Layering):
         if node is not None and known:
             return
         self._save(path)
-        if node is not None and node.entry is not None and node.entry.kind == "dir":
+        is_dir = node is not None and node.entry is not None and node.entry.kind == "dir"
+        if is_dir or (node is not None and self.look_at_processes is not None):  # written a moment ago
             self.doubt_hidden(path)
         if self._taken is not None:
             self._taken.setdefault(path, False)

@@ -8,9 +8,10 @@ Reading needs no lock: it works on one immutable state (see `merged_view.py`).
 
 import os
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from bowerbird.core.errors import NotFound
 from bowerbird.workspace.tree import handles
@@ -71,6 +72,8 @@ class Layering:
         self._taken: dict[str, bool] | None = (
             None  # while it is changed: bases saved, and whether for reading
         )
+        self.look_at_processes: Callable[[Any], None] | None = None
+        # While they run: takes the bases of what they wrote. Of that, what is there later is no base.
         self.same_as_base: dict[str, tuple[str | None, str | None, int]] = {}
         # Frozen files that hold what their bases hold: a `touch` is no change, and reading tells it once.
         self.direct_writes = 0  # changes of the open layer that a mount of it knows nothing of
@@ -159,6 +162,12 @@ class Layering:
     def children(self, path: str) -> dict[str, Entry]:
         """Return the merged entries of a directory; raises NotFound or NotDirectory."""
         return self._state.merged.children(path)
+
+    def unsaved_base(self, path: str) -> Base:
+        """Return what stands below a path that has no base; what a process wrote may be from other bytes."""
+        below = self.beneath(path)
+        is_user = below is not None and below.layer is None and below.kind != "dir"
+        return Base(below, is_user and self.look_at_processes is not None)
 
     def beneath(self, path: str) -> Entry | None:
         """Return what stands at `path` below this branch's own layers, live."""
