@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -156,3 +157,87 @@ async def test_no_line_that_a_user_saves_beside_real_commands_is_lost_without_a_
         place = tmp_path / str(seed)
         place.mkdir()
         assert await run_command_history(place, seed, tier) == [], f"seed {seed}"
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["while it runs", "after it"])
+@pytest.mark.parametrize("tier", TIERS)
+async def test_a_directory_that_its_user_made_a_file_of_is_not_landed_over(tier, before, tmp_path):
+    """Whatever a command made in it; what the command did elsewhere lands."""
+    async with desk_of(tmp_path, tier, {"d/old.txt": "old\n", "f.txt": LINES}) as desk:
+        line = (
+            "touch ready; while [ ! -e go ]; do sleep 0.01; done; echo agent > d/new.txt; echo more >> f.txt"
+        )
+        running = await desk.sandbox.begin(desk.sandbox.request(line, timeout=60))
+        try:
+            while await desk.branch.stat("ready") is None:
+                pass
+            if before:
+                await desk.branch.write_file("go", "")
+                await running.wait()
+            shutil.rmtree(desk.root / "d")
+            (desk.root / "d").write_text("the user's\n")
+            if not before:
+                await desk.branch.write_file("go", "")
+                await running.wait()
+        finally:
+            running.stop("cancel")
+            await desk.sandbox.end(running)
+        landing = desk.branch.land(partial=True)
+        if before:  # else the command may have seen it, and written nothing there
+            assert {row.path for row in landing.refused} & {"/d", "/d/new.txt"}
+        assert (desk.root / "d").read_text() == "the user's\n"
+        assert (desk.root / "f.txt").read_text() == LINES + "more\n"
+
+
+@pytest.mark.parametrize("save", SAVES, ids=IDS)
+@pytest.mark.parametrize("then", ["lands", "edits", "forks"])
+@pytest.mark.parametrize("tier", TIERS)
+async def test_what_is_saved_after_a_background_process_read_it_is_not_landed_over(
+    tier, then, save, tmp_path
+):
+    """Whoever looks first at what the process made of it: a landing, an edit, a fork."""
+    async with desk_of(tmp_path, tier, {"f.txt": LINES}) as desk:
+        line = (
+            'old=$(cat f.txt); touch ready; while [ ! -e go ]; do sleep 0.01; done; echo "$old" > f.txt; '
+            "echo back >> f.txt; touch done; sleep 100"
+        )
+        running = await desk.sandbox.begin(desk.sandbox.request(line, timeout=120))
+        try:
+            while await desk.branch.stat("ready") is None:
+                pass
+            save(desk.root / "f.txt", LINES + "the user's\n")
+            await desk.branch.write_file("go", "")
+            while await desk.branch.stat("done") is None:
+                pass
+            if then == "edits":
+                await desk.branch.edit_file("f.txt", "line 3", "edited")
+            elif then == "forks":
+                desk.branch.merge(desk.branch.fork())
+            refused = {row.path: row.reason for row in desk.branch.land(partial=True).refused}
+        finally:
+            running.stop("cancel")
+            await running.wait()
+            await desk.sandbox.end(running)
+        assert refused["/f.txt"] == "uncertain_base"
+        assert (desk.root / "f.txt").read_text() == LINES + "the user's\n"
+
+
+@pytest.mark.parametrize("how", ["mv d d2 && mv d2 d", "rm -r d", "move", "delete"])
+@pytest.mark.parametrize("tier", TIERS)
+async def test_whoever_takes_a_directory_away_does_not_take_the_file_that_its_user_made_of_it(
+    tier, how, tmp_path
+):
+    """The branch shows its own directory there, so nobody on it saw the file."""
+    async with desk_of(tmp_path, tier, {"d/old.txt": "old\n", "z": "z\n"}) as desk:
+        await desk.run("echo agent > d/new.txt")
+        shutil.rmtree(desk.root / "d")
+        (desk.root / "d").write_text("the user's\n")
+        await asyncio.sleep(FRESH_S + 0.2)  # what is there is older than the next command's mount
+        if how == "move":
+            await desk.branch.move("d", "d3")
+        elif how == "delete":
+            await desk.branch.delete("d", recursive=True)
+        else:
+            await desk.run(how)
+        assert desk.branch.land(partial=True).refused
+        assert (desk.root / "d").read_text() == "the user's\n"

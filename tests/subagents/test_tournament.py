@@ -60,7 +60,12 @@ def fix(result: str) -> dict[str, Any]:
     return {"tools": [call("edit_file", path="add.py", old="a - b", new=result)]}
 
 
-DELETE = {"tools": [call("write_file", path="tests/test_add.py", content="")]}
+DELETE = {
+    "tools": [
+        call("read_file", path="tests/test_add.py"),
+        call("write_file", path="tests/test_add.py", content=""),
+    ]
+}
 DONE = {"text": "done"}
 
 

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Generator
@@ -41,23 +42,53 @@ def _hook(event: str, _: tuple[Any, ...]) -> None:
             _waiting[:] = held
 
 
+def _listen() -> None:
+    if not _hooked:
+        _hooked.append(True)
+        sys.addaudithook(_hook)
+
+
 class User:
     """Saves files of a workspace in the ways that programs do it; each save adds one line."""
 
     def __init__(self, root: Path, chance: random.Random) -> None:
         self.root, self._chance = root, chance
         self.lines: list[str] = []
+        self._given_up: set[str] = set()
 
     def save(self, name: str | None = None) -> None:
-        """Add a line to a file, made if it is missing."""
+        """Add a line to a file, made if it is missing; now and then a directory becomes a file, or one again."""
+        if name is None and self._chance.random() < 0.03:
+            self._turn(self.root / "d")
+            return
         path = self.root / (name or self._chance.choice(_NAMES))
         line = f"user {len(self.lines)} {self._chance.randrange(10**9)}\n"
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError, FileExistsError):
+        unsaved = (FileNotFoundError, NotADirectoryError, FileExistsError, IsADirectoryError)
+        with contextlib.suppress(
+            *unsaved, subprocess.CalledProcessError
+        ):  # git refuses what changed meanwhile
             path.parent.mkdir(parents=True, exist_ok=True)
             lines = (path.read_text() if path.exists() else "").splitlines(keepends=True)
             lines.insert(self._chance.randint(0, len(lines)), line)
             self._put(path, "".join(lines), self._chance.choice(("in place", "rename", "anew", "merge")))
             self.lines.append(line)
+
+    def _turn(self, path: Path) -> None:
+        aside = self.root.parent / "aside"
+        with contextlib.suppress(FileNotFoundError):
+            path.rename(aside)
+            files = aside.rglob("*") if aside.is_dir() else (aside,)
+            self._given_up.update(
+                line
+                for file in files
+                if file.is_file()
+                for line in file.read_text().splitlines(keepends=True)
+            )
+            if aside.is_dir():
+                shutil.rmtree(aside)
+                self.save(path.name)
+            else:
+                aside.unlink()
 
     def _put(self, path: Path, text: str, how: str) -> None:
         if how == "rename" or (how == "merge" and self._chance.random() < 0.9):  # starting git takes long
@@ -79,7 +110,7 @@ class User:
             for found in self.root.rglob("*")
             if found.is_file() and ".git" not in found.parts
         )
-        return [line for line in self.lines if line not in kept and line not in gone]
+        return [line for line in self.lines if line not in kept and line not in gone | self._given_up]
 
 
 def _merge(root: Path, path: Path, text: str) -> None:
@@ -91,6 +122,7 @@ def _merge(root: Path, path: Path, text: str) -> None:
                        cwd=root, capture_output=True)  # fmt: skip
 
     place = root.parent / f"{root.name}.git"
+    subprocess.run(["rm", "-rf", str(place)], check=True)
     name = str(path.relative_to(root))
     git("init", "-q", "-b", "main")
     if path.exists():
@@ -110,7 +142,6 @@ def _merge(root: Path, path: Path, text: str) -> None:
          tree, "-p", "HEAD", "-m", "two"], check=True, capture_output=True,
     ).stdout.decode().strip()  # fmt: skip
     git("merge", "-q", made)
-    subprocess.run(["rm", "-rf", str(place)], check=True)
 
 
 class Agent:
@@ -164,8 +195,6 @@ class Agent:
         for _ in range(2):  # told that it is stale, it insists
             result = await self.use("write_file", path=name, content=(text or "") + f"agent {self.calls}\n")
             if not result.is_error:
-                if text is None:  # made between the look and the write: replaced unread, and shown as that
-                    self._took_away(name)
                 self.texts[name] = (text or "") + f"agent {self.calls}\n"
                 return
             if self._chance.random() < 0.5:
@@ -202,10 +231,15 @@ class Agent:
 
     async def _delete(self, name: str) -> None:
         path = self._chance.choice((name, name, name.rpartition("/")[0] or name))
-        shown = [path] if path == name else [p for p in _NAMES if p.startswith(f"{path}/")]
+        shown = [path, *(p for p in _NAMES if p.startswith(f"{path}/"))]
+        before: list[str] = []  # on the branch, perhaps moved there
+        for each in shown:
+            with contextlib.suppress(BowerbirdError):
+                before += (await self.branch.read_bytes(each)).decode().splitlines(keepends=True)
         result = await self.use("delete_file", path=path, recursive=True)
         if result.is_error:
             return
+        self.gone.update(before)
         for each in shown:
             self._took_away(each)
             self.texts.pop(each, None)
@@ -218,7 +252,9 @@ class Agent:
                 self.gone.update(file.read().splitlines(keepends=True))
 
     async def _move(self, name: str) -> None:
-        await self.use("move_file", src=name, dst=self._chance.choice((*_NAMES, "moved.txt")))
+        to = self._chance.choice((*_NAMES, "moved.txt"))
+        if not (await self.use("move_file", src=name, dst=to)).is_error:
+            self.texts.pop(to, None)
 
     async def _chmod(self, name: str) -> None:
         await self.branch.bound("t_1", "x").set_executable(name, self._chance.random() < 0.5)
@@ -227,9 +263,7 @@ class Agent:
 async def run_file_history(place: Path, seed: int) -> list[str]:
     """Run one history of file tools; return the user's lines that were lost."""
     chance = random.Random(seed)
-    if not _hooked:
-        _hooked.append(True)
-        sys.addaudithook(_hook)
+    _listen()
     root = place / "ws"
     for name in _NAMES[:-1]:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -256,6 +290,17 @@ async def run_file_history(place: Path, seed: int) -> list[str]:
 
 def _nothing() -> None:
     return
+
+
+@contextlib.contextmanager
+def save_at(event: int, save: Callable[[], None]) -> Generator[Callable[[], bool]]:
+    """Let the user save before the system call of this number that is made inside; gives whether it came to that."""
+    _listen()
+    _waiting[:] = [save, *[_nothing] * event]
+    try:
+        yield lambda: not _waiting
+    finally:
+        _waiting[:] = []
 
 
 @contextlib.contextmanager

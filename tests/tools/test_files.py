@@ -5,6 +5,7 @@ import resource
 import subprocess
 import time
 from collections.abc import AsyncIterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 from support.abuse import pulse
 from support.file_desk import Desk
 from support.patience import patience
+from support.user_saves import save_at
 
+from bowerbird.core.errors import LandingRefused
 from bowerbird.core.messages import ImageBlock
 from bowerbird.tools import ToolContext
 
@@ -357,24 +360,91 @@ async def test_writing_over_another_ones_change_is_refused_once(desk: Desk) -> N
     assert not (await desk.use("write_file", path="a.txt", content="mine again\n")).is_error
 
 
-async def test_reading_again_makes_a_write_fine_and_unread_files_are_free(desk: Desk) -> None:
+async def test_reading_again_makes_a_write_fine(desk: Desk) -> None:
     desk.put("a.txt", "v1\n")
-    desk.put("never-read.txt", "v1\n")
     await desk.use("read_file", path="a.txt")
     await desk.branch.write_file("a.txt", "theirs\n")
     await desk.use("read_file", path="./a.txt")
     assert not (await desk.use("write_file", path="a.txt", content="mine\n")).is_error
+
+
+async def test_a_file_that_was_never_read_is_not_written_over_unless_insisted_and_then_in_conflict(
+    desk: Desk,
+):
+    file = desk.put("never-read.txt", "the user's\n")
+    assert "read it" in (await desk.use("write_file", path="./never-read.txt", content="mine\n")).text
     assert not (await desk.use("write_file", path="never-read.txt", content="mine\n")).is_error
+    with pytest.raises(LandingRefused, match="never-read"):
+        desk.branch.land()
+    assert file.read_text() == "the user's\n"
+
+
+async def test_a_write_where_nothing_was_is_in_conflict_with_what_its_user_makes_meanwhile(
+    desk: Desk,
+) -> None:
+    for event in count():
+        name = f"new{event}.txt"
+        with save_at(event, lambda name=name: desk.put(name, "the user's\n")) as came:
+            written = not (await desk.use("write_file", path=name, content="mine\n")).is_error
+            if not came():
+                break
+        desk.branch.land(partial=True)
+        assert (desk.root / name).read_text() == "the user's\n", f"{written=} at event {event}"
+    assert event > 3
+
+
+@pytest.mark.parametrize("change", ["edit_file", "apply_patch"])
+async def test_who_changes_a_line_knows_nothing_of_what_its_user_saved_beside_it(
+    desk: Desk, change: str
+) -> None:
+    file = desk.put("a.txt", "one\ntwo\nthree\n")
+    await desk.use("read_file", path="a.txt")
+    file.write_text("the user's\none\ntwo\nthree\n")
+    if change == "edit_file":
+        await desk.text(change, path="a.txt", old="three", new="3")
+    else:
+        await desk.text(change, patch="--- a/a.txt\n+++ b/a.txt\n@@ -2,2 +2,2 @@\n two\n-three\n+3\n")
+    refused = await desk.use("write_file", path="a.txt", content="one\ntwo\n3\n4\n")
+    assert refused.is_error and "read it again" in refused.text
+    assert not (await desk.use("write_file", path="a.txt", content="one\ntwo\n3\n4\n")).is_error
+    desk.branch.land(partial=True)
+    assert "the user's" in file.read_text()
+
+
+async def test_a_patch_that_is_refused_leaves_what_was_read_of_its_files_as_it_was(desk: Desk) -> None:
+    refusals = 0
+    for event in count():
+        first, second = (f"{name}{event}.txt" for name in "ab")
+        file, other = desk.put(first, "one\ntwo\n"), desk.put(second, "one\ntwo\n")
+        await desk.use("read_file", path=first)
+        patch = "".join(
+            f"--- a/{name}\n+++ b/{name}\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n" for name in (first, second)
+        )
+        with save_at(event, lambda at=other: at.write_text("other\n")) as came:
+            refused = (await desk.use("apply_patch", patch=patch)).is_error
+            if not came():
+                break
+        file.write_text("the user's\none\ntwo\n")
+        if refused:
+            refusals += 1
+            written = await desk.use("write_file", path=first, content="one\n2\n")
+            assert written.is_error and "read it again" in written.text
+            assert not (await desk.use("write_file", path=first, content="one\n2\n")).is_error  # it insists
+        desk.branch.land(partial=True)
+        assert "the user's" in file.read_text()
+    assert refusals > 3
 
 
 async def test_an_edit_of_a_changed_file_proceeds_and_says_so(desk: Desk) -> None:
-    """TO-22."""
+    """TO-22: until it is read again."""
     desk.put("a.txt", "one\ntwo\n")
     await desk.use("read_file", path="a.txt")
     await desk.branch.write_file("a.txt", "zero\none\ntwo\n")
     shown = await desk.text("edit_file", path="a.txt", old="two", new="TWO")
     assert "changed by someone else since you read it" in shown
-    assert "changed by someone else" not in await desk.text("edit_file", path="a.txt", old="TWO", new="2")
+    assert "changed by someone else" in await desk.text("edit_file", path="a.txt", old="TWO", new="2")
+    await desk.use("read_file", path="a.txt")
+    assert "changed by someone else" not in await desk.text("edit_file", path="a.txt", old="2", new="3")
 
 
 async def test_another_agents_reads_are_its_own(desk: Desk) -> None:
@@ -384,7 +454,7 @@ async def test_another_agents_reads_are_its_own(desk: Desk) -> None:
     write = desk.tools.get("write_file")
     assert write is not None
     other = ToolContext(branch=desk.branch.bound("t_1", "call_x"), call="call_x")
-    assert not (await write.call({"path": "a.txt", "content": "b"}, other)).is_error
+    assert "you have not read" in (await write.call({"path": "a.txt", "content": "b"}, other)).text
 
 
 @pytest.mark.parametrize(
@@ -402,6 +472,7 @@ async def test_another_agents_reads_are_its_own(desk: Desk) -> None:
 )
 async def test_writing_a_whole_file_keeps_its_encoding_and_line_ends(desk: Desk, before: bytes, after: bytes):
     desk.put("a.txt", before)
+    await desk.use("read_file", path="a.txt")
     text = await desk.text("write_file", path="a.txt", content="one\ntwo\n")
     assert await desk.branch.read_bytes("a.txt") == after
     assert ("kept as it was" in text) == (after != b"one\ntwo\n")
@@ -409,6 +480,7 @@ async def test_writing_a_whole_file_keeps_its_encoding_and_line_ends(desk: Desk,
 
 async def test_writing_over_what_is_no_utf_8_says_that_it_is_now(desk: Desk):
     desk.put("a.txt", "caf\xe9\n".encode("latin-1"))
+    await desk.use("read_file", path="a.txt")
     assert "it was not UTF-8 before, and is now" in await desk.text(
         "write_file", path="a.txt", content="café\n"
     )

@@ -22,7 +22,7 @@ from bowerbird.models.budget import Budget, BudgetRefusal, Reservation
 
 if TYPE_CHECKING:
     from bowerbird.models.protocol import Model
-    from bowerbird.tools import Tool, ToolResult, Toolset
+    from bowerbird.tools import ReadTracker, Tool, ToolResult, Toolset
     from bowerbird.workspace import Branch
 
 __all__ = [
@@ -201,6 +201,7 @@ class TurnRun(msgspec.Struct, frozen=True, kw_only=True):
         one_step: after the pending calls one model call, and its calls are left pending.
         sampling, summaries, storage, who: see these.
         dated: the model is told the day of each message of a user.
+        reads: what the agent knows of files from earlier turns; None = nothing.
     """
 
     model: "Model"
@@ -232,6 +233,7 @@ class TurnRun(msgspec.Struct, frozen=True, kw_only=True):
     dated: bool = False
     full: bool = True
     opening: Callable[[], Awaitable[str]] | None = None
+    reads: "ReadTracker | None" = None
     sampling: Sampling = msgspec.field(default_factory=Sampling)
     summaries: Summaries = msgspec.field(default_factory=Summaries)
     storage: Storage = msgspec.field(default_factory=Storage)

@@ -23,7 +23,7 @@ from bowerbird.memory import read_memory
 from bowerbird.memory.rewriting import FILE as MEMORY_FILE
 from bowerbird.models.registry import ModelPool
 from bowerbird.skills import SkillLibrary, prompt_lines
-from bowerbird.tools import Tool, Toolset
+from bowerbird.tools import ReadTracker, Tool, Toolset
 from bowerbird.tools.processes.family import Processes
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from bowerbird.sessions.turn_maker import TurnContext
     from bowerbird.store.rows.sessions import SessionRow
     from bowerbird.workspace import Branch
+
+_MOST_READERS = 1000
 
 
 class SettingsTurnMaker:
@@ -73,6 +75,7 @@ class SettingsTurnMaker:
         self._left: list[ModelPool] = []  # of earlier settings; turns may still use them
         self._model = model
         self._attended = attended
+        self._reads: dict[str, ReadTracker] = {}
 
     def use(self, loaded: Loaded, model: str) -> None:
         """Make turns that begin from now on from other settings; those that run keep theirs."""
@@ -148,7 +151,15 @@ class SettingsTurnMaker:
             dated=True,
             opening=self._git_of(session, context.branch),
             full=(flags.get("tools") or agent.tools) == "full",
+            reads=self._reads_of(context.branch.id),
         )  # fmt: skip
+
+    def _reads_of(self, branch: str) -> ReadTracker:
+        """Return what this branch's agent knows of files; what was longest not used is forgotten."""
+        self._reads[branch] = known = self._reads.pop(branch, None) or ReadTracker()
+        if len(self._reads) > _MOST_READERS:
+            del self._reads[next(iter(self._reads))]
+        return known
 
     async def prepare(self) -> None:
         """Import and make what the first turn needs, before somebody asks for it; raises ConfigError."""

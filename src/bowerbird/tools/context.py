@@ -29,7 +29,7 @@ def _no_secret(_name: str) -> str | None:
 class ReadTracker:
     """Which version of each file this agent has seen last.
 
-    One per agent run, handed to every call's context; a subagent has its own.
+    One per conversation, handed to every call's context; a subagent has its own.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class ReadTracker:
 
     def refuse_once(self, path: str, version: str) -> bool:
         """Whether writing over `version` is refused now: the first time it is found unseen."""
-        if self._seen.get(path) in (None, version) or self._warned.get(path) == version:
+        if version in (self._seen.get(path), self._warned.get(path)):
             return False
         self._warned[path] = version
         return True

@@ -49,7 +49,8 @@ def pending_at(state: BranchState, point: Snapshot, pile: Pile) -> list[Change]:
         if saved is not None:
             base, uncertain = stored_side(saved.entry), saved.uncertain
         else:
-            base, uncertain = side_of(stack, path, stack.beneath(path)), False
+            unsaved = stack.unsaved_base(path)
+            base, uncertain = side_of(stack, path, unsaved.entry), unsaved.uncertain
         if not same_side(base, new):
             found.append(Change(path, base, new, uncertain))
     return found

@@ -15,12 +15,12 @@ from bowerbird.workspace.history.history import History
 from bowerbird.workspace.registry.registry import BranchRegistry
 from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.registry.taint import tainted_paths, take_taint
-from bowerbird.workspace.tree.changes import Change, changes_of, covering, select, stored_side
+from bowerbird.workspace.tree.changes import Change, base_side, changes_of, covering, select, stored_side
 from bowerbird.workspace.tree.manifest import ManifestFile
 from bowerbird.workspace.tree.merged_view import MergedView
 from bowerbird.workspace.tree.nodes import Entry
 from bowerbird.workspace.tree.stack import Stack
-from bowerbird.workspace.tree.threeway import Side
+from bowerbird.workspace.tree.threeway import Side, same_side
 
 if TYPE_CHECKING:
     from bowerbird.workspace.compare.merge import Planned
@@ -162,19 +162,16 @@ def merge(
             with recorded, seen:
                 shelf.put_layer(
                     wanted,
-                    known={p.path: p.base for p in taken},
+                    known=dict.fromkeys(p.path for p in planned if p.ours is None)
+                    | {p.path: p.base for p in taken},
                     merged=lambda number: memory.remember(number, child.id, snapshot, settled),
                 )
             for item in planned:
                 # Forced, by whoever merges: what the user has in the workspace is not theirs to give up.
                 is_forced = item.path in wanted and item.decision.action == "conflict"
-                if is_forced and is_ground(view.lookup(item.path)):
+                is_seen = not item.change.uncertain and same_side(base_side(stack, item.path), item.base)
+                if is_forced and not is_seen:
                     stack.doubt(item.path)
-                elif item.path in wanted and item.ours is None:
-                    # Where nothing was, its user may have made something before the base was taken.
-                    base = stack.orig.get(item.path)
-                    if base is not None and base.entry is not None:
-                        stack.doubt(item.path)
             parent.account.forget()
             return report.result()
 
@@ -201,17 +198,14 @@ def _planned(stack: Stack, chosen: Sequence[Change], force: bool) -> "list[Plann
 def _whole_renames(planned: "list[Planned]", force: bool) -> "list[Planned]":
     """A file whose new name is in conflict keeps its old one, too: else only the child would have it."""
     from bowerbird.workspace.compare.merge import wins
-    from bowerbird.workspace.compare.renames import renames_of
+    from bowerbird.workspace.compare.renames import perhaps_moved
 
     left = {
         p.path: p for p in planned if p.decision.action == "conflict" and not (force and wins(p.decision))
     }
     made = [msgspec.structs.replace(p.change, base=None) for p in left.values() if p.change.new is not None]
     gone = [p.change for p in planned if p.decision.action == "take" and p.change.new is None]
-    held = {
-        rename.source.path: left[path]
-        for path, rename in (renames_of([*gone, *made]) if made else {}).items()
-    }
+    held = {source: left[path] for source, path in perhaps_moved([*gone, *made])}
     return [
         msgspec.structs.replace(p, decision=msgspec.structs.replace(held[p.path].decision, result=p.ours))
         if p.path in held

@@ -27,7 +27,7 @@ from bowerbird.workspace.tree.open_layer import discard
 from bowerbird.workspace.tree.stack import Stack
 
 if TYPE_CHECKING:
-    from bowerbird.workspace.processes.capture import Captured, Told
+    from bowerbird.workspace.processes.capture import Capture, Captured, Told
 
 _AT_WORK = "runs commands on it"
 _MOUNTED = "mounted"
@@ -100,6 +100,7 @@ class ProcessView:
         self._writes = 0
         self._in_use: dict[Path, int] = {}  # directory of temporary files → its lock
         self._told: tuple[tuple[int, ...], Told] = ((), {})
+        self._found: tuple[Capture, Captured] | None = None
         self._sandbox: str | None = None  # the name of its directory of temporary files
         self._mounted_ns = 0
         self._mask = Mask(state.ground)
@@ -200,9 +201,11 @@ class ProcessView:
                 state.git_refs.look_before()
                 layer = LiveLayer(stack.open_layer, view_fd)
                 stack.use_open(layer)
+                stack.look_at_processes = self._look
             try:
                 yield
             finally:
+                state.stack.look_at_processes = None
                 with state.writing() as stack:
                     stack.use_open(None)
                     (self.directory / _MOUNTED).unlink(missing_ok=True)
@@ -359,15 +362,11 @@ class ProcessView:
     def capture(self, *, turn: str | None = None, call: str | None = None) -> "Captured":
         """Take bases of what processes changed in the open layer, and say what is new since last time."""
         state = self._state
+        self._found = None
         with state.writing() as stack:
             from bowerbird.workspace.processes.capture import Capture
-            from bowerbird.workspace.processes.live_layer import LiveLayer
 
-            layer = stack.open_layer
-            if isinstance(layer, LiveLayer):
-                layer.drop_staged()
-            done = Capture(stack, self._mounted_ns, self._told_of(stack))
-            captured = done.run()
+            done, captured = self._found or self._pass(stack)
             self._told = (_identity(stack), done.told)
             if done.steps:
                 state.account.forget()
@@ -376,6 +375,19 @@ class ProcessView:
                     again.run()  # refs that were kept are no process's change
                     self._told = (_identity(stack), again.told)
             return captured
+
+    def _look(self, stack: Stack) -> None:
+        self._found = self._pass(stack)
+
+    def _pass(self, stack: Stack) -> "tuple[Capture, Captured]":
+        from bowerbird.workspace.processes.capture import Capture
+        from bowerbird.workspace.processes.live_layer import LiveLayer
+
+        layer = stack.open_layer
+        if isinstance(layer, LiveLayer):
+            layer.drop_staged()
+        done = Capture(stack, self._mounted_ns, self._told_of(stack))
+        return done, done.run()
 
     def catch_up(self) -> None:
         """Take bases of what a killed process's commands left, and record it; none runs now. Blocks."""

@@ -194,10 +194,13 @@ async def test_with_a_list_of_commands_nothing_else_runs(tmp_path: Path, command
         assert await bench.branch.stat("out") is None
 
 
-async def test_what_a_command_wrote_is_not_stale_for_its_own_agent(desk: Desk) -> None:
-    """TO-22."""
+async def test_what_a_command_wrote_is_read_before_it_is_written_over(desk: Desk) -> None:
+    """TO-22: the user may have saved before the command did."""
     await desk.use("read_file", path="a.txt")
     await desk.use("bash", command="echo two >> a.txt")
+    refused = await desk.use("write_file", path="a.txt", content="three\n")
+    assert "you have not read" in refused.text
+    await desk.use("read_file", path="a.txt")
     assert not (await desk.use("write_file", path="a.txt", content="three\n")).is_error
     assert (await desk.use("bash", command="cat a.txt")).text == "three"
 

@@ -236,12 +236,12 @@ async def test_a_write_over_the_limit_is_an_error_of_the_snippet(desk: Desk) -> 
     assert "OSError" in record["error"]
 
 
-async def test_an_agents_own_python_does_not_make_its_files_stale(desk: Desk) -> None:
-    """TO-22 speaks of changes by someone else."""
+async def test_what_an_agents_own_python_wrote_is_read_before_it_is_written_over(desk: Desk) -> None:
+    """TO-22: the user may have saved before it did."""
     (desk.root / "a.txt").write_text("one\n")
     await desk.use("read_file", path="a.txt")
     await desk.run("open('a.txt', 'w').write('two')")
-    assert not (await desk.use("write_file", path="a.txt", content="three")).is_error
+    assert "you have not read" in (await desk.use("write_file", path="a.txt", content="three")).text
 
 
 async def test_a_fork_with_copy_repl_continues_with_the_names(desk: Desk) -> None:

@@ -42,6 +42,7 @@ async def test_a_write_that_begins_another_tree_says_so(desk: Desk) -> None:
     assert "Note: paths begin at the workspace; /home/u/other/f outside of it was not touched." in said
     inside = f"{desk.branch.root}/fresh/f"
     assert "Note" not in await desk.text("write_file", path=inside, content="x")
+    await desk.text("read_file", path="Dir/File.py")
     assert "Note" not in await desk.text("write_file", path="Dir/File.py", content="y")
     assert "Note" not in await desk.text("write_file", path="plain/new.py", content="y")
 

@@ -62,6 +62,22 @@ async def test_a_rename_to_a_name_that_its_user_made_too_keeps_the_old_one(branc
     assert (root / "job.txt").read_text() == TEXT
 
 
+@pytest.mark.parametrize("by_merge", [False, True], ids=["landing", "merge"])
+async def test_a_file_that_was_moved_stays_although_another_deleted_one_is_more_like_it(
+    branch, root, by_merge
+):
+    (root / "twin.txt").write_text(TEXT.replace("line 3\n", "line three\n"))
+    fork = branch.fork() if by_merge else branch
+    await fork.move("job.txt", "renamed.txt")
+    await fork.edit_file("renamed.txt", "line 3\n", "line three\n")
+    await fork.delete("twin.txt")
+    (root / "renamed.txt").write_text("the user's\n")
+    if by_merge:
+        branch.merge(fork)
+    branch.land(partial=True)
+    assert (root / "job.txt").read_text() == TEXT and (root / "renamed.txt").read_text() == "the user's\n"
+
+
 async def test_a_landing_by_policy_takes_no_half_of_a_rename(root, tmp_path):
     with Workspace(root, data_dir=tmp_path / "data2") as opened:
         branch = opened.branch(policy="turn")

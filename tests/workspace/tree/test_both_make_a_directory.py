@@ -90,6 +90,20 @@ async def test_a_file_or_link_of_the_user_in_the_place_of_that_directory_shows_n
     assert await files_of(branch) == expected
 
 
+async def test_a_directory_that_the_branch_put_a_file_into_does_not_land_over_the_file_its_user_made_of_it(
+    workspace, tmp_path
+):
+    place = tmp_path / "ws" / "made of it"
+    place.mkdir()
+    branch = workspace.branch()
+    await branch.write_file("made of it/new.txt", "the agent's\n")
+    place.rmdir()
+    place.write_text("the user's\n")
+    refused = branch.land(partial=True).refused
+    assert [row.path for row in refused] == ["/made of it/new.txt"]
+    assert place.read_text() == "the user's\n"
+
+
 async def test_a_call_that_is_taken_back_leaves_what_the_user_made(workspace, tmp_path):
     """WS-5: the directory goes with the call, the user's stays."""
     branch = workspace.branch()

@@ -91,7 +91,7 @@ class Turn:
     refused_at: int | None = None  # tokens of a request that was too long: the real window is smaller
     cached: int = 0  # input tokens that the provider had or has cached since the last call
     last_usage: Usage = field(default_factory=Usage)
-    reads: ReadTracker = field(default_factory=ReadTracker)
+    reads: ReadTracker = field(init=False)
     _specs: tuple[ToolSpec, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -105,6 +105,7 @@ class Turn:
         self.iterations = run.used.own_calls
         self.hinted = bool(self.iterations) and self.iterations_left < HINT_AT
         self.compact_focus = run.compact
+        self.reads = run.reads or ReadTracker()
 
     def record(self, event: RunEvent) -> None:
         """Fold in an event that the consumer has committed."""

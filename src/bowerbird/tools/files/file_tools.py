@@ -114,7 +114,7 @@ async def write_file(path: str, content: str, context: ToolContext) -> ToolResul
     expected = await reads.check_write(context, path)
     note = await _new_tree(context, path)
     before = await _bytes_of(context, path)
-    seen = context.reads.seen(reads.key(context.files, path))
+    seen = context.reads.seen(reads.key(context.files, path)) or ""
     record = await context.files.write_file(path, content, if_hash=expected, seen=seen, as_before=True)
     reads.saw(context, path, record["hash"])
     done = "created" if record["created"] else "replaced"
@@ -138,10 +138,9 @@ async def edit_file(
         replace_all: Replace every occurrence instead of exactly one.
     """
     branch = context.files
-    meanwhile = await reads.changed_meanwhile(context, path)
     before, old_bytes = await _text_of(context, path), await _bytes_of(context, path)
     record = await branch.edit_file(path, old, new, replace_all)
-    reads.saw(context, path, record["hash"])
+    meanwhile = reads.edited(context, path, record["was"], record["hash"])
     after = await _text_of(context, path)
     count = record["replacements"]
     lines = [f"{file_text.shown(record['path'])}: {count} replacement{'' if count == 1 else 's'}"]

@@ -39,21 +39,19 @@ async def apply_patch(patch: str, context: ToolContext) -> ToolResult:
     """
     branch = context.files.as_call()
     plans = [await _planned(branch, one) for one in await to_thread(parse_patch, patch)]
-    names = {name for plan in plans for name in (plan.patch.old, plan.patch.new) if name}
-    seen = {name: context.reads.seen(reads.key(context.files, name)) for name in names}
     done: list[_Plan] = []
     try:
         for plan in plans:
             done.append(plan)
-            await _carry_out(branch, context, plan)
+            await _carry_out(branch, plan)
     except WorkspaceError as error:
         await to_thread(branch.rollback, branch.call_mark())
-        for name, version in seen.items():  # nothing changed: what was read is still what was read
-            reads.saw(context, name, version)
         raise ToolError(f"{plans[len(done) - 1].patch.name}: {error}; nothing was changed") from error
     finally:
         if branch is not context.files:
             await to_thread(branch.settle)
+    for plan in plans:  # not before: what a refused patch took back is still what was read
+        _remember(context, plan)
     lines = [_told(plan) for plan in plans]
     written = [p.patch.new for p in plans if p.patch.new is not None]
     deleted = [p.patch.old for p in plans if p.patch.new is None or p.patch.renamed]
@@ -141,7 +139,7 @@ async def _exists(branch: "Branch", path: str) -> bool:
     return True
 
 
-async def _carry_out(branch: "Branch", context: ToolContext, plan: _Plan) -> None:
+async def _carry_out(branch: "Branch", plan: _Plan) -> None:
     patch = plan.patch
     if patch.old is not None and (patch.new is None or patch.renamed):
         # The patch fits what was read of the file, and no other bytes.
@@ -149,14 +147,22 @@ async def _carry_out(branch: "Branch", context: ToolContext, plan: _Plan) -> Non
             await branch.delete(patch.old, if_hash=_hash(plan.before or b""))
         else:
             await branch.move(patch.old, patch.new, if_hash=_hash(plan.before or b""))
-        reads.gone(context, patch.old)
     if patch.new is not None and plan.after is not None and (plan.after != plan.before or patch.old is None):
         # One that was moved here a moment ago is the branch's own by now.
         expected = None if plan.before is None or patch.renamed else _hash(plan.before)
-        record = await branch.write_file(patch.new, plan.after, if_hash=expected)
-        reads.saw(context, patch.new, record["hash"])
+        await branch.write_file(patch.new, plan.after, if_hash=expected)
     if patch.new is not None and patch.executable is not None:
         await branch.set_executable(patch.new, patch.executable)
+
+
+def _remember(context: ToolContext, plan: _Plan) -> None:
+    """Take what it made for seen where all of it was: a hunk fits beside lines that were never read."""
+    old, new = plan.patch.old, plan.patch.new
+    seen = old is None or context.reads.seen(reads.key(context.files, old)) == _hash(plan.before or b"")
+    if old is not None and old != new:
+        reads.gone(context, old)
+    if new is not None and seen:
+        reads.saw(context, new, _hash(plan.after or b""))
 
 
 def _hash(data: bytes) -> str:

@@ -32,24 +32,29 @@ async def version(branch: "Branch", path: str) -> str | None:
 
 
 async def check_write(context: ToolContext, path: str) -> str | None:
-    """Return the present version for `if_hash`, None when nothing is to be compared.
+    """Return the present version for `if_hash`, None when there is none.
 
     Raises:
-        Stale: someone else changed the file since this agent saw it; told once per change.
+        Stale: this agent has not seen what stands there; told once of each version.
     """
     name = key(context.files, path)
-    if context.reads.seen(name) is None:
-        return None
     now = await version(context.files, path)
     if now is not None and context.reads.refuse_once(name, now):
+        if context.reads.seen(name) is None:
+            raise Stale(f"{path} exists, and you have not read what is in it; read it, then write", name)
         raise Stale(f"{path} was changed since you read it; read it again, then write", name)
     return now
 
 
-async def changed_meanwhile(context: ToolContext, path: str) -> bool:
-    """Whether someone else changed the file since this agent saw it."""
+def edited(context: ToolContext, path: str, was: str, now: str) -> bool:
+    """Remember what this agent made of `was`; whether someone else changed the file since it was seen.
+
+    Who had not seen what it edited has not seen all of what is there now.
+    """
     seen = context.reads.seen(key(context.files, path))
-    return seen is not None and seen != await version(context.files, path)
+    if seen == was:
+        saw(context, path, now)
+    return seen not in (None, was)
 
 
 def saw(context: ToolContext, path: str, file_hash: str | None) -> None:

@@ -34,17 +34,29 @@ class Rename(msgspec.Struct, frozen=True):
 
 def renames_of(changes: Sequence[Change]) -> dict[str, Rename]:
     """Return what became of deleted files, by the new path; by likeness each becomes one at most."""
+    gone, made = _gone_and_made(changes)
+    found = _equal(gone, made)
+    by_path = {c.path: c for c in gone}
+    taken = {rename.source.path for rename in found.values()}
+    pairs = _similar([c for c in gone if c.path not in taken], [c for c in made if c.path not in found])
+    for score, _, old, new in sorted(pairs, key=lambda pair: (-pair[0], not pair[1], pair[2], pair[3])):
+        if old not in taken and new not in found:
+            taken.add(old)
+            found[new] = Rename(by_path[old], score)
+    return found
+
+
+def perhaps_moved(changes: Sequence[Change]) -> list[tuple[str, str]]:
+    """Return each deleted file with each new one that it may have become, whichever is the likeliest."""
+    gone, made = _gone_and_made(changes)
+    equal = [(rename.source.path, new) for new, rename in _equal(gone, made).items()]
+    return [*equal, *((old, new) for _, _, old, new in _similar(gone, made))]
+
+
+def _gone_and_made(changes: Sequence[Change]) -> tuple[list[Change], list[Change]]:
     gone = [c for c in changes if c.new is None and _content(c.base) is not None]
     made = [c for c in changes if c.base is None and _content(c.new) is not None]
-    if not gone or not made:
-        return {}
-    found = _equal(gone, made)
-    taken = {rename.source.path for rename in found.values()}
-    gone = [c for c in gone if c.path not in taken and _comparable(c.base)]
-    made = [c for c in made if c.path not in found and _comparable(c.new)]
-    size = sum(content.size for c in gone if (content := _content(c.base)) is not None)
-    size += sum(content.size for c in made if (content := _content(c.new)) is not None)
-    return found | _similar(gone, made) if gone and made and size <= _MOST_BYTES else found
+    return (gone, made) if gone and made else ([], [])
 
 
 def _content(side: Side | None) -> Content | None:
@@ -80,9 +92,14 @@ def _equal(gone: Iterable[Change], made: Iterable[Change]) -> dict[str, Rename]:
     return found
 
 
-def _similar(gone: Sequence[Change], made: Sequence[Change]) -> dict[str, Rename]:
+def _similar(gone: Sequence[Change], made: Sequence[Change]) -> list[tuple[int, bool, str, str]]:
+    """Return each pair that is alike: how much, whether of one name, the deleted path, the new one."""
+    gone, made = [c for c in gone if _comparable(c.base)], [c for c in made if _comparable(c.new)]
+    sides = [*(c.base for c in gone), *(c.new for c in made)]
+    size = sum(content.size for side in sides if (content := _content(side)) is not None)
+    if not gone or not made or size > _MOST_BYTES:
+        return []
     lines = {c.path: _lines(c.base) for c in gone}
-    by_path = {c.path: c for c in gone}
     where: dict[int, list[str]] = defaultdict(list)
     for path, counted in lines.items():
         for line in counted:
@@ -95,13 +112,7 @@ def _similar(gone: Sequence[Change], made: Sequence[Change]) -> dict[str, Rename
             if score >= LEAST:
                 same_name = change.path.rpartition("/")[2] == path.rpartition("/")[2]
                 pairs.append((score, same_name, path, change.path))
-    found: dict[str, Rename] = {}
-    taken: set[str] = set()
-    for score, _, old, new in sorted(pairs, key=lambda pair: (-pair[0], not pair[1], pair[2], pair[3])):
-        if old not in taken and new not in found:
-            taken.add(old)
-            found[new] = Rename(by_path[old], score)
-    return found
+    return pairs
 
 
 def _lines(side: Side | None) -> Mapping[int, int]:

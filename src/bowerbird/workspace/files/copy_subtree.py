@@ -18,9 +18,6 @@ def stage_tree(stack: Stack, path: str) -> Path:
 
     Special files are left out. The caller switches the result in or discards it.
     """
-    entry = stack.lookup(path)
-    if entry is None:
-        raise FileNotFoundError(path)
     staged = stack.open_layer.stage_name()
     directories: list[tuple[Path, int]] = []
     try:

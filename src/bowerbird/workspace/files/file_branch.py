@@ -264,8 +264,8 @@ class BranchFiles:
         Args:
             content: written exactly. encoding: of text.
             if_hash: write only if the present content has this `hash`.
-            seen: the `hash` of what the caller last read there; where it is another one by now, the change
-                becomes a conflict.
+            seen: the `hash` of what the caller last read there, "" where it read nothing; where something
+                else is there by now, the change becomes a conflict.
             as_before: text takes the encoding, byte order mark and line ends of the file that it replaces.
 
         Raises:

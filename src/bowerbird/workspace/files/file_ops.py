@@ -65,6 +65,8 @@ def os_errors(path: str | None = None) -> Generator[None]:
             raise ReadOnly(f"{name} is on a read-only filesystem", path) from error
         if error.errno in (errno.EACCES, errno.EPERM):
             raise WorkspaceError(f"permission denied: {name}", path) from error
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR):
+            raise Stale(f"{name} was changed by its user just now; look at it again", path) from error
         raise
 
 
@@ -102,7 +104,7 @@ class FileOps:
             if as_before and isinstance(content, str) and entry is not None and entry.size <= MOST_READ:
                 data, note = in_form_of(read_all(stack, target.path, entry), content)
             self._state.limits.check_write(len(data), target.path)
-            if seen is not None and present not in (None, seen):
+            if seen is not None and entry is not None and present != seen:
                 stack.doubt(target.path)  # who wrote had not read what it replaces
             self._put(stack, target.path, data, entry.mode if entry is not None else new_mode(0o666))
             record = add_path({}, "written", target.path)
@@ -130,7 +132,8 @@ class FileOps:
                 raise missing(stack.view, target.path)
             self._state.limits.check_edit(entry.size, target.path)
             data = read_all(stack, target.path, entry)
-            _check_hash(target.path, hash_of(data), if_hash)
+            was = hash_of(data)
+            _check_hash(target.path, was, if_hash)
             done = edit(data, old, new, replace_all=replace_all, encoding=encoding, path=target.path)
             self._state.limits.check_write(len(done.data), target.path)
             self._put(stack, target.path, done.data, entry.mode)
@@ -138,6 +141,7 @@ class FileOps:
             return record | {
                 "replacements": done.replacements,
                 "first_line": done.first_line,
+                "was": was,
                 "hash": hash_of(done.data),
             }
 
@@ -377,10 +381,10 @@ class FileOps:
 
 
 def _hash(stack: Stack, path: str, entry: Entry | None) -> str | None:
-    """Return the hash of what `Stack.take` gave."""
+    """Return the hash of what `Stack.take` gave; None of what is no file, or too large to be read."""
     from bowerbird.workspace.find.text import hash_of
 
-    if entry is None or entry.kind != "file":
+    if entry is None or entry.kind != "file" or entry.size > MOST_READ:
         return None
     return hash_of(read_all(stack, path, entry))
 

@@ -66,7 +66,7 @@ class LayerShelf:
 
         Args:
             wanted: by path; None = absent.
-            known: bases that are stored already; a file of them is linked, not copied again.
+            known: bases that `wanted` was decided on, None = nothing; a stored file is linked, not copied.
             merged: given the layer's number, returns the manifest's new `merged`, which is
                 written in the same step.
         """
@@ -143,18 +143,16 @@ class LayerShelf:
         orig.save_many(plain)
 
     def _save_bases(self, paths: Iterable[str], known: Mapping[str, Side | None]) -> None:
-        """Save what stood at each path, linking what is stored already."""
-        stack = self._stack
-        own = stack.frozen_own
-        linked: list[tuple[str, Entry, str]] = []
+        """Save what stood at each path; what a change was decided on is not looked at again."""
+        own, decided = self._stack.frozen_own, list[Change]()
         for path in paths:
             side = known.get(path)
-            content = side.content if side is not None else None
-            if side is None or content is None or content.frozen is None or find(own, path) is not None:
-                stack.save_base(path)
+            is_kept = side is None or side.content is None or side.content.frozen is not None
+            if path in known and is_kept and find(own, path) is None:
+                decided.append(Change(path, side, None))
             else:
-                linked.append((path, Entry("file", side.mode, content.size, 0, 0), content.frozen))
-        stack.orig.link_many(linked)
+                self._stack.save_base(path)
+        self._take_bases(decided)
 
     def _adopt(
         self, builder: "LayerBuilder", number: int, merged: Callable[[int], dict[str, Any]] | None

@@ -17,7 +17,7 @@ from bowerbird.core.errors import Stale
 from bowerbird.workspace.compare.conflicts import Place, places_of, resolved_side
 from bowerbird.workspace.compare.diff import change_hunks
 from bowerbird.workspace.compare.merge import NamesOf, Planned, SideOf, plan_merge, wins
-from bowerbird.workspace.compare.renames import renames_of
+from bowerbird.workspace.compare.renames import perhaps_moved, renames_of
 from bowerbird.workspace.compare.results import Drift, LandingPlan, Op, PlannedPath, folded_rows
 from bowerbird.workspace.git.apart import in_git
 from bowerbird.workspace.landing.hard_links import with_links
@@ -365,13 +365,14 @@ def _whole_renames(entries: list[PlanEntry]) -> list[PlanEntry]:
     ]
     if not staying or not gone or not any(c.path in staying for c in (*gone, *made)):
         return entries
-    held: dict[str, tuple[str, str]] = {}
-    for path, rename in renames_of([*gone, *made]).items():
-        source = rename.source.path
-        if path in staying:
-            held[source] = f"moved to {shown(path)}, which does not land", path
-        elif source in staying:
-            held[path] = f"moved from {shown(source)}, which stays as it is", source
+    held = {
+        path: (f"moved from {shown(rename.source.path)}, which stays as it is", rename.source.path)
+        for path, rename in renames_of([*gone, *made]).items()
+        if rename.source.path in staying
+    }
+    left = [change for change in made if change.path in staying or change.path in held]
+    for source, path in perhaps_moved([*gone, *left]):
+        held.setdefault(source, (f"moved to {shown(path)}, which does not land", path))
     aside = {entry.path for entry in entries if entry.aside or entry.left_out}
     return [
         replace(e, refused=e.refused or held[e.path][0], aside=e.aside or held[e.path][1] in aside)

@@ -21,7 +21,7 @@ from bowerbird.workspace.tree.descent import Descent
 from bowerbird.workspace.tree.fork_point import Base
 from bowerbird.workspace.tree.layers import is_opaque, make_plain
 from bowerbird.workspace.tree.merged_view import MergedView
-from bowerbird.workspace.tree.nodes import Entry, Node, entry_of, find_in, is_whiteout
+from bowerbird.workspace.tree.nodes import Entry, Node, entry_of, find, find_in, is_whiteout
 from bowerbird.workspace.tree.stack import Stack, open_regular
 
 _MANY = 16  # so many entries of one directory, and it is cheaper to list the one below than to ask for each
@@ -93,6 +93,11 @@ class Capture:
                 self._deleted.add(path)
         stack.orig.save_many(self._new)
         self.based = _sorted(self._new)
+        for path in self.based:
+            was = find(stack.frozen_own, path)
+            is_dir = was is not None and was.entry is not None and was.entry.kind == "dir"
+            if is_dir or (path in self._before and stat.S_ISDIR(self._before[path][1])):
+                stack.doubt_hidden(path)
         self._deleted -= self._private
         self.steps += [Step("delete", path) for path in _sorted(self._deleted)]
         written = [step.path for step in self.steps if step.action != "delete"]

@@ -17,8 +17,9 @@ from pathlib import Path
 import msgspec
 
 from bowerbird.core.atomic import replace_file
-from bowerbird.core.errors import LimitExceeded, NotFound, SpecialFile, WorkspaceError
+from bowerbird.core.errors import LimitExceeded, NotDirectory, NotFound, SpecialFile, WorkspaceError
 from bowerbird.core.forms import unpack
+from bowerbird.core.processes.creation_mask import new_mode
 from bowerbird.workspace.processes.adopt_directory import adopt
 from bowerbird.workspace.processes.copy_row import (
     UNKNOWN,
@@ -234,6 +235,9 @@ class Mirror:
                     continue
                 try:
                     written |= self._taken(stack, path, above, name, status, adopted)
+                except NotDirectory as error:  # a file of its user's by now: the landing names both
+                    stack.put_dir(str(error.path), new_mode(0o777))
+                    written |= {str(error.path)} | self._taken(stack, path, above, name, status, adopted)
                 except OSError as error:
                     if error.errno not in handles.ABSENT:
                         raise  # else it is another thing by now, or gone: the next look tells

@@ -156,7 +156,8 @@ def _compared(stack: Stack, changed: Mapping[str, Entry | None]) -> list[Change]
         if saved is not None:
             base, uncertain = stored_side(saved.entry), saved.uncertain
         else:
-            base, uncertain = side_of(stack, path, stack.beneath(path)), False
+            unsaved = stack.unsaved_base(path)
+            base, uncertain = side_of(stack, path, unsaved.entry), unsaved.uncertain
         new = side_of(stack, path, entry) if is_open else frozen_side(entry)
         if not same_side(base, new):
             found.append(Change(path, base, new, uncertain))

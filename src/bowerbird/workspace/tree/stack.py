@@ -216,6 +216,8 @@ class Stack(Layering):
         if self._taken is not None:  # a change inside of another one
             yield
             return
+        if self.look_at_processes is not None:
+            self.look_at_processes(self)
         self._taken = taken = dict[str, bool]()
         try:
             yield
@@ -258,6 +260,12 @@ class Stack(Layering):
         if base is not None and not base.uncertain:
             self.orig.amend(path, msgspec.structs.replace(base, uncertain=True))
 
+    def doubt_hidden(self, path: str) -> None:
+        """Make a base uncertain that whoever changed its path did not see, unless it is a directory."""
+        base = self.orig.get(path)
+        if base is not None and base.entry is not None and base.entry.kind != "dir":
+            self.doubt(path)
+
     def save_base(self, path: str) -> None:
         """Save what stands at `path` below this branch, unless the branch changed it already."""
         known = path in self.orig
@@ -271,6 +279,9 @@ class Stack(Layering):
         if node is not None and known:
             return
         self._save(path)
+        is_dir = node is not None and node.entry is not None and node.entry.kind == "dir"
+        if is_dir or (node is not None and self.look_at_processes is not None):  # written a moment ago
+            self.doubt_hidden(path)
         if self._taken is not None:
             self._taken.setdefault(path, False)
 

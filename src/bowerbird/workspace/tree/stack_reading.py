@@ -8,9 +8,10 @@ Reading needs no lock: it works on one immutable state (see `merged_view.py`).
 
 import os
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from bowerbird.core.errors import NotFound
 from bowerbird.workspace.tree import handles
@@ -71,6 +72,8 @@ class Layering:
         self._taken: dict[str, bool] | None = (
             None  # while it is changed: bases saved, and whether for reading
         )
+        self.look_at_processes: Callable[[Any], None] | None = None
+        # While they run: takes the bases of what they wrote. Of that, what is there later is no base.
         self.same_as_base: dict[str, tuple[str | None, str | None, int]] = {}
         # Frozen files that hold what their bases hold: a `touch` is no change, and reading tells it once.
         self.direct_writes = 0  # changes of the open layer that a mount of it knows nothing of
@@ -160,6 +163,12 @@ class Layering:
         """Return the merged entries of a directory; raises NotFound or NotDirectory."""
         return self._state.merged.children(path)
 
+    def unsaved_base(self, path: str) -> Base:
+        """Return what stands below a path that has no base; what a process wrote may be from other bytes."""
+        below = self.beneath(path)
+        is_user = below is not None and below.layer is None and below.kind != "dir"
+        return Base(below, is_user and self.look_at_processes is not None)
+
     def beneath(self, path: str) -> Entry | None:
         """Return what stands at `path` below this branch's own layers, live."""
         return self._state.below_own.lookup(path)
@@ -234,13 +243,16 @@ class Layering:
         return {above: found for above, (_, found) in places.items() if found}
 
     def _leads_only(self, path: str, node: Node) -> bool:
-        """Tell copied-up directories, and whiteouts of nothing, from changes without a base yet."""
+        """Tell copied-up directories, and whiteouts of nothing, from changes without a base yet.
+
+        One that took a file's place hides it: one that is not hidden is newer and its user's.
+        """
         if node.entry is None:
             return self.beneath(path) is None
         if node.entry.kind != "dir" or node.cut:
             return False
         below = self.beneath(path)
-        return below is not None and below.kind == "dir" and below.mode == node.entry.mode
+        return below is not None and (below.kind != "dir" or below.mode == node.entry.mode)
 
     def private_paths(self) -> frozenset[str]:
         """Return the paths that appear in no changes; directories made for them included."""
