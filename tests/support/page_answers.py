@@ -59,7 +59,7 @@ class PageWalk(Walk):
         rest = await self._by_rest(live, request, other) if is_race else False
         try:
             await press
-        except Exception:  # noqa: BLE001 - the other door was first, and the question is gone
+        except Exception:
             if not rest:
                 raise
         async with asyncio.timeout(HANG_S):
@@ -91,7 +91,9 @@ class PageWalk(Walk):
     async def _fill(self, ask: Any, tools: dict[str, Any], said: dict[str, Any]) -> None:
         apart: dict[str, Any] = said.get("calls", {})
         commands = [call for call in tools if self.calls[call]["is_command"]]
-        for call in reversed(commands):  # a button goes when it is pressed: those before it keep their numbers
+        for call in reversed(
+            commands
+        ):  # a button goes when it is pressed: those before it keep their numbers
             if (command := apart.get(call, {}).get("command")) is not None:
                 await ask.get_by_role("button", name="Edit the command").nth(commands.index(call)).click()
                 await ask.get_by_role("textbox", name="Command to run instead").first.fill(command)
