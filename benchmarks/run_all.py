@@ -59,6 +59,7 @@ DRILLS: dict[str, tuple[str, ...]] = {
     "answers": (),
     "reviews": (),
     "wires": (),
+    "knowing": (),
     "patches": (),
     "clock_jumps": (),
     "half_open": (),

@@ -452,7 +452,7 @@ async def talk(
     with FakeModels() as fake, at_the_vendors(fake):
         fake.answer(lambda body, n: made.answer(body, fake.paths[n]))
         for part in range(parts):
-            async with live_server(place, fake, **_settings(place, fake, wire)) as live:
+            async with live_server(place, fake, **settings_of(place, fake, wire)) as live:
                 if part and made.turn:
                     async with asyncio.timeout(HANG_S):
                         await live.sessions.wait(made.turn)
@@ -484,7 +484,7 @@ async def efforts(wire: str) -> list[str]:
         return list(fake.refused)
 
 
-def _settings(place: Path, fake: FakeModels, wire: str) -> dict[str, Any]:
+def settings_of(place: Path, fake: FakeModels, wire: str) -> dict[str, Any]:
     hosts = HOSTS | {"ollama": fake.anthropic_url, "anthropic": HOSTS["anthropic"]}
     if wire == "azure":
         hosts |= {"openai": AZURE}
