@@ -30,7 +30,6 @@ from bowerbird.models.providers.connection import LARGEST_ANSWER, Connection
 from bowerbird.models.providers.content import BlobReader, images_in, with_fit_pictures
 from bowerbird.models.providers.encoding import encode_body
 from bowerbird.models.providers.halves import read_with_halves
-from bowerbird.models.providers.refused_parts import part_named, without_parts
 from bowerbird.models.redact import Redactor
 
 # More events than this in one read: nobody reads that fast, and each costs every viewer a message.
@@ -216,7 +215,11 @@ class WireModel:
     def _learnt(self, error: ModelError, request: ModelRequest, body: bytes) -> ModelError:
         """Return `error`, or what of the request it refuses, which is left out from now on."""
         if not isinstance(error, FieldRefused):
-            named = part_named(str(error), body) if error.kind == "bad_request" else None
+            if error.kind != "bad_request":
+                return error
+            from bowerbird.models.providers.refused_parts import part_named
+
+            named = part_named(str(error), body)
             if named is None:
                 return error
             error = FieldRefused(error, PART, named[1], named[0])
@@ -253,7 +256,12 @@ class WireModel:
                 messages, why = with_fit_pictures(request.messages, blobs, left_out)
                 sent = msgspec.structs.replace(request, messages=messages)
             body, notes = self._wire.body(sent, self._traits, blobs, refused)
-            return without_parts(encode_body(body), parts), notes + why, shows
+            whole = encode_body(body)
+            if parts:
+                from bowerbird.models.providers.refused_parts import without_parts
+
+                whole = without_parts(whole, parts)
+            return whole, notes + why, shows
 
         if len(new) > MANY_MESSAGES or pictures or parts:
             return await to_thread(made)
