@@ -15,7 +15,8 @@ from support.sessions import place
 from bowerbird import Agent
 from bowerbird.core.errors import ModelError
 from bowerbird.core.events import Notice
-from bowerbird.core.requests import ToolSpec
+from bowerbird.core.messages import Message, ThinkingBlock, ToolResultBlock, ToolUseBlock, user_text
+from bowerbird.core.requests import ModelRequest, Thinking, ToolSpec
 from bowerbird.models import Model, ModelSettings, ProviderSettings, complete, open_model
 
 BAD = "the moon is full"
@@ -96,6 +97,26 @@ async def test_a_tool_that_is_refused_is_no_longer_offered(
     model = opened("google-genai:gemini-2.5-pro")
     await complete(model, msgspec.structs.replace(HELLO, tools=tools))
     assert [tool["function"]["name"] for tool in fake.requests[-1]["tools"]] == ["even"]
+
+
+async def test_a_message_that_is_refused_keeps_the_reasoning_it_began_with(
+    opened: Opener, fake: FakeModels
+) -> None:
+    name = "anthropic:claude-opus-4-5"
+    use = ToolUseBlock("c1", "bash", {"command": BAD})
+    said = (
+        user_text("go"),
+        Message("assistant", (ThinkingBlock("hm", "sig", name), use)),
+        Message("user", (ToolResultBlock("c1", "ok"),)),
+    )
+    fake.answer(lambda body, _: {"status": 400, "body": error_body(400, True, f"messages.1: {BAD}")}
+                if BAD in str(body) else {"text": "done"})  # fmt: skip
+    end = await complete(opened(name), ModelRequest(said, thinking=Thinking(True)))
+    assert (fake.refused, end.message.text) == ([], "done")
+    assert [block["type"] for block in fake.requests[-1]["messages"][1]["content"]] == [
+        "thinking",
+        "tool_use",
+    ]
 
 
 @pytest.mark.parametrize("said", [f"system.0: {BAD}", f"messages.99: {BAD}", BAD])

@@ -48,9 +48,12 @@ def part_named(error: str, body: bytes) -> tuple[str, str] | None:
     part, said = parts[number], f"message {number}"
     if is_tool:
         return _key(part), f"the tool {_name_of(part)}"
-    blocks: Any = part.get("content")
-    if place[3] and isinstance(blocks, list) and inner < len(cast("list[Any]", blocks)):
-        part, said = cast("list[dict[str, Any]]", blocks)[inner], f"part {inner} of message {number}"
+    content: Any = part.get("content")
+    blocks = cast("list[dict[str, Any]]", content) if isinstance(content, list) else []
+    if inner >= max(1, len(blocks)):
+        return None  # it is not what we think it is
+    if place[3] and blocks:
+        part, said = blocks[inner], f"part {inner} of message {number}"
     return None if _left_out(part) == part else (_key(part), said)
 
 
@@ -101,13 +104,19 @@ def _message(message: dict[str, Any]) -> dict[str, Any]:
     content = message.get("content")
     made = {key: value for key, value in message.items() if key not in ("images", "reasoning_details")}
     if isinstance(content, list):
-        made["content"] = _some([_left_out(block) for block in cast("list[dict[str, Any]]", content)])
+        blocks = cast("list[dict[str, Any]]", content)
+        # A turn that began with reasoning must still do so.
+        made["content"] = _some([each if _is_thought(each) else _left_out(each) for each in blocks])
     elif content:
         made["content"] = LEFT_OUT
     if calls := cast("list[dict[str, Any]]", message.get("tool_calls") or []):
         blank = [call["function"] | {"arguments": _no_arguments(call["function"])} for call in calls]
         made["tool_calls"] = [call | {"function": each} for call, each in zip(calls, blank, strict=True)]
     return made
+
+
+def _is_thought(block: Mapping[str, Any]) -> bool:
+    return block.get("type") in ("thinking", "redacted_thinking")
 
 
 def _no_arguments(function: Mapping[str, Any]) -> Any:
