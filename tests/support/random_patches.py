@@ -269,21 +269,30 @@ def anchored(patch: Patch) -> None:
         hunk.header = f"@@ {hunk.anchor}".rstrip()
 
 
+def told_otherwise(patch: Patch, otherwise: Callable[[str], str]) -> None:
+    """Let some lines of the files that no hunk changes be others than the patch says."""
+    for number, change in enumerate(patch.changes):
+        if not change.old or not change.new:
+            continue
+        changed = {
+            line[1:].rstrip("\0") for hunk in patch.hunks[number] for line in hunk.lines if line[0] != " "
+        }
+        lines = [line for line in change.before.split("\n") if line and line not in changed]
+        some = {line for line in lines if patch.chance.random() < 0.5}
+        change.disk, change.result = (
+            "\n".join(otherwise(line) if line in some else line for line in text.split("\n"))
+            for text in (change.before, change.after)
+        )
+
+
 def trailing_lost(patch: Patch) -> None:
-    for change in patch.changes:
-        if change.old and change.new:  # blanks at the ends of what is not changed
-            kept = set(change.before.split("\n")) & set(change.after.split("\n"))
-            loose = {line for line in kept if line and patch.chance.random() < 0.5}
-            change.disk, change.result = (
-                "\n".join(line + "  " if line in loose else line for line in text.split("\n"))
-                for text in (change.before, change.after)
-            )
+    told_otherwise(patch, lambda line: line + "  ")
 
 
 def trailing_added(patch: Patch) -> None:
     for hunk in patch.lines():
         hunk.lines = [
-            line + "  " if line[0] != "+" and line[-1] != "\0" and patch.chance.random() < 0.3 else line
+            line + "  " if line[0] != "+" and line[-1] not in "\0\1" and patch.chance.random() < 0.3 else line
             for line in hunk.lines
         ]
 
@@ -291,7 +300,7 @@ def trailing_added(patch: Patch) -> None:
 def blanks_stripped(patch: Patch) -> None:
     for hunk in patch.lines():
         hunk.lines = [line if line != " " else " \1" for line in hunk.lines]
-    patch.texts.append(lambda text: text.replace(" \1\n", "\n"))
+    patch.texts.insert(0, lambda text: text.replace(" \1\n", "\n"))
 
 
 def less_context(patch: Patch) -> None:
@@ -392,7 +401,7 @@ def dedented(patch: Patch) -> None:
 def context_line_indented(patch: Patch) -> None:
     for hunk in patch.lines():
         places = [at for at, line in enumerate(hunk.lines) if line[0] == " " and line.strip()]
-        if places:
+        if sum(line[0] != "+" and bool(line[1:].strip()) for line in hunk.lines) > 2 and places:
             at = patch.chance.choice(places)
             hunk.lines[at] = "   " + hunk.lines[at]
 
@@ -454,16 +463,7 @@ def overlapping_context(patch: Patch) -> None:
 
 
 def unlike_punctuation(patch: Patch) -> None:
-    def typeset(line: str) -> str:
-        return line.replace("'", "’").replace(" - ", " – ")
-
-    for change in patch.changes:
-        if change.old and change.new:
-            kept = set(change.before.split("\n")) & set(change.after.split("\n"))
-            change.disk, change.result = (
-                "\n".join(typeset(line) if line in kept else line for line in text.split("\n"))
-                for text in (change.before, change.after)
-            )
+    told_otherwise(patch, lambda line: line.replace("'", "’").replace(" - ", " – "))
 
 
 Fault = Callable[[Patch], None]

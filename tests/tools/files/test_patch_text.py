@@ -190,8 +190,8 @@ def test_parts_for_one_file_are_one_and_new_and_deleted_files_are_told() -> None
 def test_a_patch_stands_at_its_place_or_nowhere(
     before: list[str], after: list[str], context: int, drift: int, is_bare: bool
 ) -> None:
-    """However alike the lines are, and by however much the file has grown above since."""
-    top = [f"grown {number}" for number in range(drift)]
+    """However alike the lines are; without numbers, by however much the file has grown above, too."""
+    top = [f"grown {number}" for number in range(drift if is_bare else 0)]
     diff = list(difflib.unified_diff(before, after, "a/f", "b/f", lineterm="", n=context))
     if is_bare:
         diff = [re.sub("^@@ .*", "@@", line) for line in diff]
