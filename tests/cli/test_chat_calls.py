@@ -56,9 +56,9 @@ def test_a_long_edit_says_how_many_lines_more_and_where(desk, chat, written):
     chat.send("write\r")
     chat.wait_for("write_file long.txt  +30 -0")
     chat.wait_for("12 + line 12")
-    chat.wait_for("… 18 more changed lines: /show 3")
+    chat.wait_for("… 18 more changed lines: /show 4")
     chat.wait_for("ctx ·")
-    chat.send("/show 3\r")
+    chat.send("/show 4\r")
     chat.wait_for("30 + line 30")
 
 

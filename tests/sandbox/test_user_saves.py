@@ -241,3 +241,31 @@ async def test_whoever_takes_a_directory_away_does_not_take_the_file_that_its_us
             await desk.run(how)
         assert desk.branch.land(partial=True).refused
         assert (desk.root / "d").read_text() == "the user's\n"
+
+
+@pytest.mark.parametrize("tier", TIERS)
+async def test_a_process_that_read_a_file_before_it_landed_takes_back_nothing_that_landed_with_it(
+    tier, tmp_path
+):
+    async with desk_of(tmp_path, tier, {"f.txt": LINES}) as desk:
+        line = (
+            "echo agent >> f.txt; old=$(cat f.txt); touch ready; while [ ! -e go ]; do sleep 0.01; done; "
+            '(echo "$old"; echo back) > f.txt; touch done; sleep 100'
+        )
+        running = await desk.sandbox.begin(desk.sandbox.request(line, timeout=120))
+        try:
+            while await desk.branch.stat("ready") is None:
+                pass
+            await desk.run("true")
+            save_by_rename(desk.root / "f.txt", "the user's\n" + LINES)
+            assert "/f.txt" in {entry.path for entry in desk.branch.land(["f.txt"]).entries}
+            await desk.branch.write_file("go", "")
+            while await desk.branch.stat("done") is None:
+                pass
+            desk.branch.land(partial=True)
+        finally:
+            running.stop("cancel")
+            await running.wait()
+            await desk.sandbox.end(running)
+        desk.branch.land(partial=True)
+        assert "the user's\n" in (desk.root / "f.txt").read_text()

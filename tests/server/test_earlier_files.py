@@ -26,7 +26,12 @@ def two_turns(server: TestServer, client: httpx.Client, folder: str) -> tuple[st
     )
     assert landed.status_code == 200
     server.fake.script(
-        {"tools": [write(f"/{folder}/both.txt", "first\n")]},
+        {
+            "tools": [
+                {"name": "read_file", "input": {"path": f"/{folder}/both.txt"}},
+                write(f"/{folder}/both.txt", "first\n"),
+            ]
+        },
         {"text": "1"},
         {"tools": [write(f"/{folder}/both.txt", "second\n"), write(f"/{folder}/new.txt", "new\n")]},
         {"text": "2"},

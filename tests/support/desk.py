@@ -174,5 +174,9 @@ class Desk:
         return Terminal(arguments, **options)
 
     def edit(self, *steps: dict[str, Any], answer: str = "Done.") -> None:
-        """Have the model make these calls, one batch, then answer."""
-        self.fake.script({"tools": list(steps)}, {"text": answer})
+        """Have the model make these calls, one batch, then answer; it reads what it writes over."""
+        over = [step["input"]["path"] for step in steps if step["name"] == "write_file"]
+        reads = [
+            {"name": "read_file", "input": {"path": path}} for path in over if (self.project / path).is_file()
+        ]
+        self.fake.script({"tools": [*reads, *steps]}, {"text": answer})

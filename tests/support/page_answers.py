@@ -4,6 +4,8 @@ Here: what a person clicks there, at random. Not here: what may have run or land
 """
 
 import asyncio
+import json
+import re
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +17,7 @@ from support.fake_models import FakeModels
 from support.live_server import LiveServer, live_server
 from support.patience import HANG_S
 from support.random_answers import TIMEOUT_S, Walk
+from support.random_reviews import Rounds
 
 expect.set_options(timeout=HANG_S * 1000)  # a busy machine is slow, not wrong
 BUTTONS = {
@@ -59,7 +62,7 @@ class PageWalk(Walk):
         rest = await self._by_rest(live, request, other) if is_race else False
         try:
             await press
-        except Exception:
+        except Exception:  # the other door was first, and the question is gone
             if not rest:
                 raise
         async with asyncio.timeout(HANG_S):
@@ -124,3 +127,93 @@ async def walk_in_pages(place: Path, seeds: list[int], *, commands: float = 0.5)
                 if walk.wrong:
                     wrong[seed] = [*walk.wrong, *walk.log]
     return wrong
+
+
+class PageRounds(Rounds):
+    """Rounds whose review is open in a page, and landed by its button.
+
+    What was drawn is the newest answer to the page whose states the page then says that it has seen.
+    """
+
+    page: Page
+
+    async def round(self) -> None:
+        """Draw, let others change things, press Land, compare."""
+        self.step += 1
+        for _ in range(self.draw.randint(1, 3)):
+            await self.change_branch()
+        before, drawn = self.here(), list[tuple[dict[str, Any], dict[str, Any]]]()
+        answers: list[asyncio.Future[Any]] = []
+        landing: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        def heard(answer: Any) -> None:
+            if answer.url.endswith(f"{self.conversation}/review"):
+                answers.append(asyncio.ensure_future(self._kept(answer, drawn)))
+            elif answer.url.endswith(f"{self.conversation}/land") and not landing.done():
+                landing.set_result(answer)
+
+        self.page.on("response", heard)
+        try:
+            await self.page.goto(f"{self.live.address}/dev/c/{self.conversation}/diff")
+            button = self.page.get_by_role("button", name=re.compile(r"^Land \d+ files?$"))
+            await self.page.wait_for_load_state("networkidle")
+            if not await button.count():
+                return  # nothing that could land is on it
+            self.touched.clear()
+            for _ in range(self.draw.choice([0, 1, 2])):
+                if self.draw.random() < 0.5:
+                    await self.change_branch()
+                else:
+                    self.save()
+            before_land = self.here()
+            beside = [self.change_branch()] if self.draw.random() < 0.3 else []
+            await asyncio.gather(button.click(timeout=HANG_S * 1000), *beside)
+            async with asyncio.timeout(HANG_S):
+                answer = await landing
+            await asyncio.gather(*answers, return_exceptions=True)
+            self._judge(
+                answer, json.loads(answer.request.post_data), await answer.json(), drawn, before, before_land
+            )
+        finally:
+            self.page.remove_listener("response", heard)
+
+    async def _kept(self, answer: Any, drawn: list[tuple[dict[str, Any], dict[str, Any]]]) -> None:
+        if answer.status == 200:
+            told = await answer.json()
+            drawn.append((told, self.here()))
+
+    def _judge(
+        self, answer: Any, wanted: dict[str, Any], told: dict[str, Any],
+        drawn: list[tuple[dict[str, Any], dict[str, Any]]], before: Any, now: Any,
+    ) -> None:  # fmt: skip
+        seen, after = wanted["seen"], self.here()
+        if answer.status != 200:
+            self.refused += 1
+            if now != after:
+                self._is_wrong(f"refused and changed: {told}", {})
+            return
+        self.landed += 1
+        for shown, base in reversed(drawn):
+            entries = {entry["path"]: entry for entry in shown["plan"]["entries"]}
+            if all(entries.get(path, {}).get("state") == state for path, state in seen.items()):
+                rows = {row["path"]: row for row in shown["diff"]["written"]}
+                self._landed({"partial": False, **wanted}, rows, entries, base, now, after)
+                return
+        self._is_wrong(f"landed what was never drawn: {seen}", {})
+
+
+async def rounds_in_a_page(place: Path, seed: int, count: int) -> Rounds:
+    """Run `count` rounds in one conversation in a page over a server of its own."""
+    workspace = place / "workspace"
+    workspace.mkdir(parents=True)
+    with FakeModels() as fake:
+        async with live_server(place, fake) as live, chromium() as browser:
+            rounds = PageRounds(live, workspace, seed)
+            rounds.page = await (await browser.new_context()).new_page()
+            for name in ("a.txt", "d/c.txt"):
+                (workspace / name).parent.mkdir(exist_ok=True)
+                (workspace / name).write_text(rounds.text())
+            rounds.conversation = await live.conversation()
+            while rounds.landed + rounds.refused < count:
+                await rounds.round()
+    return rounds

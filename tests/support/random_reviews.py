@@ -99,7 +99,8 @@ class Rounds:
             if is_command
             else {"name": "write_file", "input": {"path": f"/{name}", "content": self.text()}}
         )
-        said = f"[[fake {json.dumps({'steps': [{'tools': [call]}, {'text': 'done'}]})}]]"
+        read = {"name": "read_file", "input": {"path": f"/{name}"}}
+        said = f"[[fake {json.dumps({'steps': [{'tools': [read, call]}, {'text': 'done'}]})}]]"
         await self.live.http.post(f"{self.base}/messages", params={"wait": 60}, json={"content": said})
 
     def save(self) -> None:

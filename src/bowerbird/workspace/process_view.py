@@ -254,9 +254,13 @@ class ProcessView:
             use.begin()
             self._state.git_refs.look_before()
             self._state.mirror = mirror
+            self._state.stack.look_at_processes = lambda _: (
+                None
+            )  # every change of the branch takes back first
             try:
                 yield
             finally:
+                self._state.stack.look_at_processes = None
                 self._state.mirror = None
                 use.end()
 

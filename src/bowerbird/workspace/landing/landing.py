@@ -212,8 +212,10 @@ def land(ground: LandingContext, root: Path, request: LandRequest) -> tuple[Land
         else:
             # Nothing to do is no event of the workspace: said, but not kept.
             record = msgspec.structs.replace(record, state="done")
-        with contextlib.suppress(OSError, WorkspaceError):  # it has landed; the next turn's start follows
-            follow(ground.stack, ground.history, landed, tree)
+        # A process that runs may have read what the branch had: of what it writes then, that is the base.
+        if ground.stack.look_at_processes is None:
+            with contextlib.suppress(OSError, WorkspaceError):  # it has landed; the next turn's start follows
+                follow(ground.stack, ground.history, landed, tree)
         return record, folder
 
 

@@ -131,7 +131,10 @@ class Layering:
         """Read the manifest again; `replaced` names layers whose directory is another now."""
         for number in replaced:
             self._layers.pop(number, None)
-        self._state = self._load()
+        open_layer, self._state = self._state.open, self._load()
+        if open_layer.live and os.path.samestat(os.fstat(open_layer.fd), os.fstat(self._state.open.fd)):
+            open_layer.number = self._state.open.number  # mounted still: behind the mount nobody would see it
+            self.use_open(open_layer)
 
     def use_open(self, layer: OpenLayer | None) -> None:
         """Write through `layer` (the open one, seen another way); None = directly again.
