@@ -15,8 +15,9 @@ from support.servers import TestServer, begin, say, until
 def write_step(**files: str) -> dict[str, Any]:
     return {
         "tools": [
-            {"name": "write_file", "input": {"path": path.replace("__", "."), "content": content}}
+            {"name": name, "input": {"path": path.replace("__", "."), **more}}
             for path, content in files.items()
+            for name, more in (("read_file", {}), ("write_file", {"content": content}))
         ]
     }
 

@@ -77,6 +77,7 @@ def test_memory_that_is_tracked_stays_as_it_was_in_every_commit(tmp_path: Path, 
     with serve(tmp_path, flags={**ON, "workspace.landing": "review"}) as server, server.http as client:
         assert git(repository, "ls-files", "-v", "MEMORY.md") == "S MEMORY.md\n"
         calls = [
+            {"name": "read_file", "input": {"path": "MEMORY.md"}},
             {"name": "write_file", "input": {"path": "MEMORY.md", "content": "new\n"}},
             {"name": "write_file", "input": {"path": "b.txt", "content": "b\n"}},
         ]
