@@ -268,3 +268,15 @@ async def test_a_turn_in_which_the_model_only_thought_goes_on(fake, open_fake, w
         result = await agent.run("go")
         again = await agent.run([*result.messages, {"role": "user", "content": "and now?"}])
     assert (fake.refused, result.text, again.text) == ([], "done", "done")
+
+
+async def test_reasoning_is_not_switched_on_behind_an_answer_that_was_only_thought_of(fake, older):
+    said = (
+        user_text("go"),
+        Message("assistant", (ToolUseBlock("c1", "bash", {}),)),
+        Message("user", (ToolResultBlock("c1", "ok"),)),
+        Message("assistant", (THOUGHT,)),
+        user_text("Your reply was empty."),
+    )
+    await complete(older, ModelRequest(said, thinking=ON))
+    assert fake.refused == []

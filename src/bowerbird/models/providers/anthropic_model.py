@@ -159,6 +159,8 @@ def _began_without_thinking(request: ModelRequest, traits: Traits) -> bool:
     for message in reversed(request.messages):
         if message.role == "user":
             answered = answered or bool(message.tool_results)
+        elif not _blocks(message, traits.info.name, {}, False):
+            continue  # it was only thought of, and is not sent
         elif not answered:
             break
         else:
