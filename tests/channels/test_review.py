@@ -10,7 +10,10 @@ from support.sessions import writes
 async def changed(chat: Chatting, fake: Any, *files: tuple[str, str], text: str = "written") -> Shown:
     """Have a turn write files; return the summary that follows its answer."""
     before = len(chat.service.sent)
-    fake.script(*[writes(path, content) for path, content in files], {"text": text})
+    over = [path for path, _ in files if (chat.home.project / path).is_file()]
+    reads = [{"name": "read_file", "input": {"path": path}} for path in over]
+    first, *more = [writes(path, content) for path, content in files]
+    fake.script({"tools": [*reads, *first["tools"]]}, *more, {"text": text})
     await chat.service.say("write")
     return await chat.service.until(
         lambda: next((one for one in chat.service.sent[before:] if "changed**" in one.text), None)

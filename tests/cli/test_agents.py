@@ -149,7 +149,7 @@ def test_the_main_agent_calls_others_where_settings_list_them(agents: Desk, tmp_
     """TO-48: offered with `providers.enabled`; the answer and the session come back."""
     agents.environment["BOWERBIRD_PROVIDERS__ENABLED"] = '["claude_code"]'
     names = {row["name"] for row in rows(agents, "tools")}
-    assert {"execute_agent", "list_agents", "get_agent_memory"} <= names
+    assert {"execute_agent", "list_agents"} <= names
     call = {"name": "execute_agent", "input": {"agent_name": "claude_code", "prompt": "go on"}}
     agents.fake.script({"tools": [call]}, {"text": "It did."})
     assert "It did." in agents.ok("run", "--yes", "ask claude")

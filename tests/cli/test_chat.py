@@ -53,7 +53,7 @@ def test_slash_commands_answer_and_typos_are_not_sent(desk, chat):
     """UI-52."""
     for line, part in (
         ("/dif", "did you mean /diff?"), ("/cost", "here: 0 in"), ("/context", "of 200k tokens"),
-        ("/thinking", "thinking is off"), ("/thinking max", "thinking is on, max"),
+        ("/thinking", "thinking is as the model does by itself"), ("/thinking max", "thinking is on, max"),
         ("/thinking off", "thinking is off"), ("/model", "anthropic:claude"),
         ("/model nonsense:x", "no provider is called"), ("/approval on", "every unsafe tool now asks first"),
         ("/approval off", "only effects outside"), ("/history", "/history"),

@@ -74,7 +74,7 @@ def conflicts(count: int) -> LargeReview:
     return LargeReview(
         "conflicts",
         dict.fromkeys(names, text),
-        [_write(name, theirs) for name in names],
+        [call for name in names for call in (_read(name), _write(name, theirs))],
         dict.fromkeys(names, mine),
     )
 
@@ -114,6 +114,10 @@ def _put(place: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_text(text)
+
+
+def _read(path: str) -> Call:
+    return {"name": "read_file", "input": {"path": f"/{path}"}}
 
 
 def _write(path: str, content: str) -> Call:

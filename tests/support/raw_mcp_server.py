@@ -102,7 +102,7 @@ STRANGE = [
     tool("either", {"type": "object", "anyOf": [{"properties": {"a": {"type": ["array", "null"]}}, "required": ["a"]},
         {"properties": {"b": {"type": "string"}}, "required": ["b"]}]}),
     tool("deep", {"type": "object", "properties": {"x": {"$ref": "#/$defs/D0"}}, "$defs": DEEP}),
-    tool("above", {"$ref": "#/$defs/Top", "$defs": {"Top": {"type": "object", "properties": {"q": {"type": "string"}}}}}),
+    tool("above", {"type": "object", "$ref": "#/$defs/Top", "$defs": {"Top": {"type": "object", "properties": {"q": {"type": "string"}}}}}),
     tool("chosen", {"type": "object", "properties": {"n": {"enum": [1, 2, "three", None]}, "m": {"const": 4},
         "d": {"type": "string", "format": "date", "default": "2026-01-01"}}, "additionalProperties": False,
         "$schema": "http://json-schema.org/draft-07/schema#"}),

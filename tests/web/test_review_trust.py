@@ -61,6 +61,7 @@ async def test_nothing_that_changed_is_said_to_be_unchanged(
     conversation = await worked(
         server, fake,
         edit("/app.min.js", "old()", "evil()"),
+        {"name": "read_file", "input": {"path": "/data.csv"}},
         write("/data.csv", "".join(f"{n},two\n" for n in range(20_000))),
         write("/small.txt", "small\n"),
     )  # fmt: skip

@@ -65,7 +65,11 @@ async def test_turns_that_run_during_a_backup_are_whole_in_it(
             async with asyncio.timeout(HANG_S):
                 ended = await other.service.wait(turn.turn_id)
             assert ended.state == "done"
-            assert [b["status"] for b in await other.bodies(thread, "tool_outcome")] == ["ok"] * STEPS
+            outcomes = await other.bodies(thread, "tool_outcome")
+            # A file may be newer in the backup than the record of who wrote it: then it is said to be there.
+            assert len(outcomes) == STEPS
+            told = [str(o["content"]) for o in outcomes if o["status"] != "ok"]
+            assert all("you have not read" in each for each in told), told
             branch = await other.service.branch(thread)
             assert sorted(branch.changes().written) == [f"/f{n}.txt" for n in range(STEPS)]
 
