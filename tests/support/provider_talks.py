@@ -489,7 +489,11 @@ def settings_of(place: Path, fake: FakeModels, wire: str) -> dict[str, Any]:
     if wire == "azure":
         hosts |= {"openai": AZURE}
     key = "sk-of-the-test-0123456789"
-    strange = {"command": sys.executable, "args": ["-I", "-S", str(RAW), str(place / "notes"), "strange"]}
+    strange = {
+        "command": sys.executable,
+        "args": ["-I", "-S", str(RAW), str(place / "notes"), "strange"],
+        "approval": "allow",
+    }
     return {
         "providers": {name: {"base_url": url, "api_key": key} for name, url in hosts.items()},
         "agent__context_window": 60_000,
