@@ -75,7 +75,7 @@ def test_an_unnamed_file_in_the_workspace_belongs_to_the_project(place):
     """CF-2: a command that works in a directory does not take settings from it."""
     place.write("config.yaml", "agent: {max_turns: 1}")
     loaded = place.load(kind="cli", workspace=place.directory)
-    assert loaded.settings.agent.max_turns == 50
+    assert loaded.settings.agent.max_turns == 200
     assert any("belongs to the project" in note for note in loaded.notes)
     named = place.load(kind="cli", workspace=place.directory, config_path="config.yaml")
     assert named.settings.agent.max_turns == 1
@@ -98,7 +98,7 @@ def test_a_server_reads_a_config_yaml_here_only_where_config_init_wrote_it(place
     stray.mkdir()
     (stray / "config.yaml").write_text("agent: {max_turns: 9}")
     loaded = place.load(cwd=stray)
-    assert loaded.settings.agent.max_turns == 50
+    assert loaded.settings.agent.max_turns == 200
     assert any("name it with --config" in note for note in loaded.notes)
     assert place.load("agent: {max_turns: 9}").settings.agent.max_turns == 9
 
@@ -136,7 +136,7 @@ def test_a_local_file_merges_by_key_and_replaces_lists(place):
     assert settings.mcp_servers["git"].args == ("a",)
     assert settings.mcp_servers["git"].tools.deny == ("A",)
     assert settings.mcp_servers["op"].trusted is True
-    assert settings.agent.max_turns == 50
+    assert settings.agent.max_turns == 200
 
 
 def test_null_for_a_section_restores_all_of_it(place):
@@ -160,7 +160,7 @@ def test_dotenv_is_read_by_serve_and_where_it_is_named(place):
     """CF-6."""
     place.write(".env", "MAX_TURNS=9\n")
     assert place.load("").settings.agent.max_turns == 9
-    assert place.load(kind="cli").settings.agent.max_turns == 50
+    assert place.load(kind="cli").settings.agent.max_turns == 200
     assert place.load(kind="cli", env_file=".env").settings.agent.max_turns == 9
     assert "MAX_TURNS" not in os.environ
 
@@ -169,7 +169,7 @@ def test_the_dotenv_of_a_directory_that_is_served_is_the_project_s(place):
     """D-16: the agent could have written it, and a base URL in it would get the key."""
     place.write(".env", "MAX_TURNS=9\nANTHROPIC_BASE_URL=http://evil.test\n")
     loaded = place.load()
-    assert loaded.settings.agent.max_turns == 50
+    assert loaded.settings.agent.max_turns == 200
     assert loaded.settings.providers.get("anthropic").base_url != "http://evil.test"
     assert any("--env-file" in note for note in loaded.notes)
     assert place.load(env_file=".env").settings.agent.max_turns == 9

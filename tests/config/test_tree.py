@@ -21,9 +21,9 @@ TABLE = [
     ("SUBAGENT_MODEL", None, "agent.subagent_model", "m", None),
     ("TEAMMATE_MODEL", None, "agent.teammate_model", "m", None),
     ("COMPACT_MODEL", None, "agent.compact_model", "m", None),
-    ("THINKING_ENABLED", False, "agent.thinking_enabled", "on", "maybe"),
+    ("THINKING_ENABLED", None, "agent.thinking_enabled", "on", "maybe"),
     ("THINKING_EFFORT", "high", "agent.thinking_effort", "max", "low"),
-    ("MAX_TURNS", 50, "agent.max_turns", "7", "0"),
+    ("MAX_TURNS", 200, "agent.max_turns", "7", "0"),
     ("MAX_TOKEN_BUDGET", 200_000, "agent.max_token_budget", "0", "999"),
     ("MAX_OUTPUT_TOKENS", 16_384, "agent.max_output_tokens", "1", "1000001"),
     ("CONTEXT_WINDOW", 200_000, "agent.context_window", "4096", "4095"),
@@ -239,7 +239,7 @@ def test_one_word_may_stand_for_a_list_where_it_is_a_choice(place, errors):
 def test_the_tree_is_frozen_and_reads_no_environment(monkeypatch):
     monkeypatch.setenv("MAX_TURNS", "3")
     assert AppConfig is Settings
-    assert Settings().agent.max_turns == 50
+    assert Settings().agent.max_turns == 200
     with pytest.raises(ValidationError):
         Settings().agent.max_turns = 1
     with pytest.raises(ValidationError):
