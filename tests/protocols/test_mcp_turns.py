@@ -87,7 +87,7 @@ async def test_a_call_asks_first_and_its_result_is_untrusted(
 async def test_plan_mode_refuses_all_but_what_a_trusted_server_only_reads_with(
     connect: Any, fake: FakeModels, tmp_path: Path, trusted: bool
 ) -> None:
-    """PT-20, acceptance 8: refused where it would run, though the model was not told of it."""
+    """Refused where it would run; what is offered stays as it is in any mode."""
     notes = tmp_path / "notes"
     client = await connect(raw_spec(notes, trusted=trusted, approval="allow"))
     fake.script({"tools": [calls("peek")["tools"][0], calls("zulu")["tools"][0]]}, {"text": "plan"})
@@ -95,7 +95,7 @@ async def test_plan_mode_refuses_all_but_what_a_trusted_server_only_reads_with(
     peek, zulu = sorted(told.outcomes, key=lambda outcome: outcome.tool)
     assert (peek.status, zulu.status) == ("ok" if trusted else "denied", "denied")
     assert noted(notes, "called") == (["peek"] if trusted else [])
-    assert offered(fake) == ({"mcp__raw__peek"} if trusted else set())
+    assert {"mcp__raw__peek", "mcp__raw__zulu"} <= offered(fake)
 
 
 async def test_where_nobody_can_be_asked_the_call_is_denied(
