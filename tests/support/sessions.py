@@ -23,7 +23,7 @@ from bowerbird.sessions import NewSession, SessionService, SessionSettings, Turn
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.store import Record, Store
 from bowerbird.store.rows.sessions import SessionRow
-from bowerbird.tools import Tool, Toolset
+from bowerbird.tools import ReadTracker, Tool, Toolset
 from bowerbird.tools.files.file_tools import file_tools
 
 QUICK = SessionSettings(heartbeat_s=1.0, sweep_s=1.0, grace_s=2.0)
@@ -40,6 +40,7 @@ class PlainMaker:
     change: Callable[[TurnRun], TurnRun] | None = None
     model: Model | None = None
     made: list[TurnContext] = field(default_factory=list[TurnContext])
+    reads: dict[str, ReadTracker] = field(default_factory=dict[str, ReadTracker])
 
     def model_of(self, session: SessionRow) -> str:
         return NAME
@@ -57,6 +58,7 @@ class PlainMaker:
             policy=self.policy,
             limits=self.limits,
             mode="plan" if flags.get("enable_plan_mode") else "normal",
+            reads=self.reads.setdefault(context.branch.id, ReadTracker()),
         )
         return run if self.change is None else self.change(run)
 

@@ -49,7 +49,11 @@ def answer(body: dict[str, Any], _: int) -> dict[str, Any]:
     command = {"name": "bash", "input": {"command": f"echo {number} >> {name}/log.txt"}}
     note = {"name": "write_file", "input": {"path": f"{name}/last.txt", "content": f"{number}\n"}}
     steps = [{"tools": [command]}] if "bash" in tools else []
-    steps += [{"tools": [note]}, {"text": f"Added {number}."}]
+    # Another process may have written it: what stands there is read before it is written over.
+    steps += [
+        {"tools": [{"name": "read_file", "input": {"path": f"{name}/last.txt"}}, note]},
+        {"text": f"Added {number}."},
+    ]
     return steps[min(step, len(steps) - 1)]
 
 
