@@ -74,7 +74,7 @@ def conflicts(count: int) -> LargeReview:
     return LargeReview(
         "conflicts",
         dict.fromkeys(names, text),
-        [call for name in names for call in (_read(name), _write(name, theirs))],
+        [_write(name, theirs) for name in names],
         dict.fromkeys(names, mine),
     )
 
@@ -84,7 +84,8 @@ async def made(server: LiveServer, fake: FakeModels, review: LargeReview) -> str
     place = Path(server.context.settings.workspace)
     _put(place, review.before)
     conversation = await server.conversation(title=f"Review: {review.name}")
-    steps = [review.calls[at : at + CALLS_A_STEP] for at in range(0, len(review.calls), CALLS_A_STEP)]
+    calls = [one for call in review.calls for one in _read_first(call, review.before)]
+    steps = [calls[at : at + CALLS_A_STEP] for at in range(0, len(calls), CALLS_A_STEP)]
     for at in range(0, len(steps), STEPS_A_TURN):
         fake.answer(_turn(steps[at : at + STEPS_A_TURN]))
         done = await server.http.post(
@@ -116,8 +117,11 @@ def _put(place: Path, files: dict[str, str]) -> None:
         (place / name).write_text(text)
 
 
-def _read(path: str) -> Call:
-    return {"name": "read_file", "input": {"path": f"/{path}"}}
+def _read_first(call: Call, before: dict[str, str]) -> list[Call]:
+    """A call, behind one that reads what it writes over."""
+    path = call["input"].get("path", "")
+    over = call["name"] == "write_file" and path.removeprefix("/") in before
+    return [{"name": "read_file", "input": {"path": path}}, call] if over else [call]
 
 
 def _write(path: str, content: str) -> Call:
