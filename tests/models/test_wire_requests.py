@@ -133,6 +133,15 @@ def test_the_vendors_own_host_gets_the_vendors_form_and_off_is_said(wire, model,
         assert {k: v for k, v in body.items() if k in fields} == expected
 
 
+def test_where_thinking_is_off_what_was_thought_is_not_sent():
+    thought = ThinkingBlock("hm", "signed", "anthropic:claude-sonnet-5-5")
+    said = Message("assistant", (thought, TextBlock("hello")))
+    for wish, sent in ((None, ["thinking", "text"]), (Thinking(False), ["text"])):
+        request = ModelRequest((user_text("x"), said, user_text("y")), thinking=wish)
+        body = build("anthropic", request, model="claude-sonnet-5-5", own_host=True)
+        assert [block["type"] for block in body["messages"][1]["content"]] == sent
+
+
 def test_a_model_that_always_thinks_is_not_told_to_stop_and_that_is_said():
     request = ModelRequest((user_text("x"),), thinking=Thinking(False))
     known = traits("anthropic", "claude-opus-5-5", own_host=True)

@@ -81,9 +81,11 @@ def build_request(
     notes = list(thinking.notes)
     if request.thinking is not None and request.thinking.enabled and not may_think:
         notes.append("thinking: left out until the calls at hand are answered, which began without it")
-    thinks = thinking.body.get("thinking", {}).get("type") not in (None, "disabled")
-    # Models of a budget take no reasoning of a turn in which they are not to reason.
-    keeps = traits.thinking_form != "budget" or (thinks and "thinking" not in without)
+    form = thinking.body.get("thinking", {}).get("type")
+    thinks = form not in (None, "disabled")
+    # Models of a budget take no reasoning of a turn in which they are not to reason; where it is switched
+    # off, no model needs what it thought, and those that check it would refuse it.
+    keeps = thinks and "thinking" not in without if traits.thinking_form == "budget" else form != "disabled"
     tools, system = _tools(request), _system(request)
     body: dict[str, Any] = {
         "model": traits.info.model,
