@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Error as PlaywrightError
 from support.fake_models import FakeModels
 from support.live_server import LiveServer, live_server
 from support.patience import HANG_S
@@ -62,7 +63,7 @@ class PageWalk(Walk):
         rest = await self._by_rest(live, request, other) if is_race else False
         try:
             await press
-        except Exception:  # the other door was first, and the question is gone
+        except PlaywrightError:  # the other door was first, and the question is gone
             if not rest:
                 raise
         async with asyncio.timeout(HANG_S):
