@@ -98,7 +98,7 @@ class Walk:
 
     async def finish(self, live: LiveServer) -> None:
         """Answer what is still asked, wait for the last turn, compare."""
-        async with asyncio.timeout(HANG_S):
+        async with asyncio.timeout(4 * HANG_S):  # several answers, in a page perhaps
             while True:
                 if (question := await self.question(live)) is not None:
                     await self._answer(live, question)

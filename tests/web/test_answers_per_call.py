@@ -1,5 +1,7 @@
 """Several calls answered one by one, and a command that is edited, in the page (UI-71)."""
 
+import asyncio
+
 import msgspec
 import pytest
 from playwright.async_api import Page, expect
@@ -101,3 +103,40 @@ async def test_a_question_that_nobody_answered_in_time_is_answered_later(
     await ask.get_by_role("button", name="Approve", exact=True).click()
     await expect(log(page).get_by_text("Second.")).to_be_visible()
     assert "etal" in str(fake.requests[1]) and "and then" in str(fake.requests[2])
+
+
+async def test_a_press_meant_for_the_question_before_does_not_answer_the_next(
+    page: Page, server: LiveServer, fake: FakeModels
+) -> None:
+    """Another door answers while a finger is on its way; the next question is drawn where it lands."""
+    steps = [{"tools": [{"name": "bash", "input": {"command": f"echo {word}"}}]} for word in ("one", "two")]
+    fake.script(*steps, {"text": "Done."})
+    await page.goto("/dev")
+    await page.get_by_role("button", name="New chat").first.click()
+    await page.get_by_role("checkbox", name="Approval").check()
+    await page.get_by_role("button", name="Begin").click()
+    await say(page, "go")
+    ask = page.get_by_role("region", name="Approval needed")
+    await expect(ask).to_contain_text("echo one")
+    press = asyncio.ensure_future(
+        page.evaluate(
+            """() => new Promise((pressed) => {
+                const press = () => {
+                    const next = [...document.querySelectorAll("section.ask")].find((one) => one.textContent.includes("echo two"));
+                    if (!next) return void requestAnimationFrame(press);
+                    next.querySelector("button.primary").click();
+                    pressed();
+                };
+                press();
+            })"""
+        )
+    )
+    (first,) = (await server.http.get("/api/approvals")).json()
+    await server.http.post(f"/api/approvals/{first['request_id']}", json={"decision": "approve"})
+    await press
+    await page.wait_for_timeout(300)
+    (second,) = (await server.http.get("/api/approvals")).json()
+    assert second["request_id"] != first["request_id"]
+    await ask.get_by_role("button", name="Approve", exact=True).click()
+    await is_idle(page)
+    await expect(log(page).get_by_text("Done.")).to_be_visible()

@@ -15,8 +15,15 @@ import { complain, toast } from "../ui/toasts.tsx";
 import { CallChoice, type CallAnswers, withAnswer } from "./call_choice.tsx";
 import { DiffCard, DiffCount } from "./diff_card.tsx";
 
+/** How long a question that was just drawn takes no press, which was meant for what was there before it. */
+const SETTLES_MS = 400;
+
 function useAnswer(entry: RequestEntry): { busy: boolean; answer: (decision: string, more?: AnswerMore) => void } {
-  const [busy, setBusy] = useState(false);
+  const [busy, setBusy] = useState(true);
+  useEffect(() => {
+    const timer = setTimeout(() => setBusy(false), SETTLES_MS);
+    return () => clearTimeout(timer);
+  }, []);
   const id = entry.key.slice("ask:".length);
   const answer = (decision: string, more: AnswerMore = {}): void => {
     setBusy(true);
@@ -118,7 +125,7 @@ function ApprovalCard({ entry }: { entry: RequestEntry }) {
   /** What was said of single calls stands, whatever is said of all. */
   const allow = (decision: string): void => answer(decision, Object.keys(said).length > 0 ? { calls: said } : {});
   return (
-    <section className="ask" aria-label={t.approvalNeeded}>
+    <section className="ask" id={entry.key} aria-label={t.approvalNeeded}>
       <h2>
         <ShieldQuestion size={18} aria-hidden="true" />
         {face === "dev" ? t.approvalNeeded : t.mayI}
