@@ -22,17 +22,29 @@ pytestmark = pytest.mark.timeout(patience(120))
 def test_right_wrong_crashing_and_late_tries_are_told_apart(evals: Evals, models: FakeModels) -> None:
     for name in ("right", "wrong", "crash", "late", "slow-check"):
         check = "sleep 60\n" if name == "slow-check" else CHECK
-        evals.task(name, check, time_s=3.0 if name == "late" else 60.0, check_s=2.0 if name == "slow-check" else 30.0)
+        evals.task(
+            name, check, time_s=3.0 if name == "late" else 60.0, check_s=2.0 if name == "slow-check" else 30.0
+        )
 
     def answer(body: dict[str, Any], _: int) -> dict[str, Any]:
         said = json.dumps(body["messages"])
         if "Do crash." in said:
-            return {"status": 400, "body": {"type": "error", "error": {"type": "invalid_request_error", "message": "no such thing"}}}
+            return {
+                "status": 400,
+                "body": {
+                    "type": "error",
+                    "error": {"type": "invalid_request_error", "message": "no such thing"},
+                },
+            }
         if "Do late." in said:
             return {"hang": True}
         if any(message["role"] == "assistant" for message in body["messages"]):
             return {"text": "Done."}
-        return {"tools": [{"name": "bash", "input": {"command": RIGHT if "Do right." in said else "echo three > a.txt"}}]}
+        return {
+            "tools": [
+                {"name": "bash", "input": {"command": RIGHT if "Do right." in said else "echo three > a.txt"}}
+            ]
+        }
 
     models.answer(answer)
     found = evals.judge(code=3)
@@ -70,7 +82,9 @@ def test_a_failed_try_is_made_again_and_a_judged_one_is_not(evals: Evals, models
     assert [t["state"] for t in found["tries"]] == ["right"], "a task that was changed is tried anew"
 
 
-def test_what_git_ignores_would_not_land_and_does_not_count(evals: Evals, commands: Callable[..., None]) -> None:
+def test_what_git_ignores_would_not_land_and_does_not_count(
+    evals: Evals, commands: Callable[..., None]
+) -> None:
     files = {"a.txt": "one\n", ".gitignore": "*.out\n"}
     evals.task("kept", "[ -e made.out ] || [ -e made.txt ]\n", files=files)
     evals.task("ignored", "[ -e made.out ]\n", files=files)
@@ -106,7 +120,9 @@ def test_tries_run_beside_each_other_and_each_alone_on_its_files(evals: Evals, m
     ]  # fmt: skip
 
 
-def test_after_kill_9_it_goes_on_where_it_was(evals: Evals, models: FakeModels, commands: Callable[..., None]) -> None:
+def test_after_kill_9_it_goes_on_where_it_was(
+    evals: Evals, models: FakeModels, commands: Callable[..., None]
+) -> None:
     for name in ("a", "b", "c", "d"):
         evals.task(name, CHECK)
     report = evals.project / "eval-suite.json"

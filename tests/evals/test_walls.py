@@ -57,7 +57,9 @@ def test_an_agent_neither_sees_nor_changes_the_check(
     assert "PLANTED-IN-THE" not in heard, "the agent saw the check"
 
 
-def test_a_program_of_the_branch_cannot_pass_for_the_check(evals: Evals, commands: Callable[..., None]) -> None:
+def test_a_program_of_the_branch_cannot_pass_for_the_check(
+    evals: Evals, commands: Callable[..., None]
+) -> None:
     """A check's own words are found outside of the branch, whatever stands there under their names."""
     evals.task("one", "grep -qx two a.txt\n")
     fake = "printf '#!/bin/sh\\nexit 0\\n' > grep; cp grep bash; chmod +x grep bash"

@@ -13,6 +13,8 @@ import msgspec
 from bowerbird.core.atomic import replace_file
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.forms import decode
+from bowerbird.core.timestamps import to_minute
+from bowerbird.evals.suites import Suite
 
 JUDGED = ("right", "wrong", "timeout")
 FORMAT = 1
@@ -69,6 +71,13 @@ class Report(msgspec.Struct, kw_only=True):
         return any(
             (t.contender, t.task, t.digest, t.number) == wanted and t.state in JUDGED for t in self.tries
         )
+
+    def begin(self, suite: Suite) -> None:
+        """Leave out what was found of tasks that are others by now."""
+        digests = {name: task.digest for name, task in suite.tasks.items()}
+        self.tries = [t for t in self.tries if digests.get(t.task, t.digest) == t.digest]
+        kept = {name: why for name, why in self.refused.items() if name not in digests}
+        self.refused = {**kept, **suite.refused}
 
     def add(self, found: Try) -> None:
         """Put a try in, in place of an earlier one of the same number."""
@@ -167,7 +176,7 @@ def page(report: Report) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         f'<meta name="viewport" content="width=device-width"><title>{escape(title)}</title>\n'
         f"<style>{_STYLE}</style></head><body>\n<h1>{escape(title)}</h1>\n"
-        f"<p>{escape(report.suite)} · {escape(report.made)} · Bowerbird {escape(report.version)}</p>\n"
+        f"<p>{escape(report.suite)} · {escape(to_minute(report.made))} · Bowerbird {escape(report.version)}</p>\n"
     ]
     rows = report.summary()
     parts.append(_table("contender", [(row["contender"], row) for row in rows]))

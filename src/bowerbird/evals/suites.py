@@ -285,7 +285,10 @@ def _tests(told: Mapping[str, Any]) -> str:
     named: list[str] = []
     for key in ("FAIL_TO_PASS", "PASS_TO_PASS"):
         listed: Any = told.get(key) or []
-        named += convert(decode(listed) if isinstance(listed, str) else listed, list[str])
+        try:
+            named += convert(decode(listed) if isinstance(listed, str) else listed, list[str])
+        except msgspec.MsgspecError as error:
+            raise CannotJudge(f"{key} is no list of tests: {error}") from error
     if not named:
         raise CannotJudge("it names no tests: FAIL_TO_PASS, or a command in test_cmd")
     if strange := next((each for each in named if "::" not in each and not each.endswith(".py")), None):

@@ -10,8 +10,8 @@ import shlex
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -270,43 +270,45 @@ def _checkout(task: Task, work: Path) -> None:
     import pygit2
     from pygit2.enums import CheckoutStrategy
 
-    tree = _commit(task).tree
-    strategy = CheckoutStrategy.FORCE | CheckoutStrategy.DONT_UPDATE_INDEX
-    repository: Any = pygit2.Repository(str(task.repo))
-    repository.checkout_tree(tree, directory=os.fspath(work), strategy=strategy)
-    new = pygit2.init_repository(os.fspath(work), initial_head="main")
-    new.index.add_all()
-    new.index.write()
-    who = pygit2.Signature("eval", "eval@localhost", 0, 0)
-    new.create_commit("HEAD", who, who, "start", new.index.write_tree(), [])
+    with _commit(task, "it cannot be checked out") as (repository, commit):
+        strategy = CheckoutStrategy.FORCE | CheckoutStrategy.DONT_UPDATE_INDEX
+        repository.checkout_tree(commit.tree, directory=os.fspath(work), strategy=strategy)
+        new = pygit2.init_repository(os.fspath(work), initial_head="main")
+        new.index.add_all()
+        new.index.write()
+        who = pygit2.Signature("eval", "eval@localhost", 0, 0)
+        new.create_commit("HEAD", who, who, "start", new.index.write_tree(), [])
 
 
 def _put_tests(task: Task, place: Path) -> None:
     """Put the files that the test patch touches, as it leaves them, into a directory."""
     import pygit2
 
-    commit = _commit(task)
     place.mkdir()
-    try:
+    with _commit(task, "its test_patch does not apply") as (_, commit):
         patch = pygit2.Diff.parse_diff(task.test_patch)
-        for delta in patch.deltas:
-            if delta.old_file.path in commit.tree:
-                file = place / delta.old_file.path
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(commit.tree[delta.old_file.path].read_raw())
+        for path in {delta.old_file.path for delta in patch.deltas}:
+            if path in commit.tree:
+                (place / path).parent.mkdir(parents=True, exist_ok=True)
+                (place / path).write_bytes(commit.tree[path].read_raw())
         pygit2.init_repository(os.fspath(place)).apply(patch)
-    except (pygit2.GitError, KeyError, ValueError) as error:
-        raise CannotJudge(f"its test_patch does not apply: {error}") from error
     shutil.rmtree(place / ".git")
 
 
-def _commit(task: Task) -> "pygit2.Commit":
+@contextmanager
+def _commit(task: Task, trouble: str) -> "Generator[tuple[Any, pygit2.Commit]]":
+    """Give a task's repository and its commit; what git says against what is done with them is a refusal."""
     import pygit2
 
     try:
-        return pygit2.Repository(str(task.repo)).revparse_single(task.commit).peel(pygit2.Commit)
+        repository = pygit2.Repository(str(task.repo))
+        commit = repository.revparse_single(task.commit).peel(pygit2.Commit)
     except (pygit2.GitError, KeyError, ValueError) as error:
         raise CannotJudge(f"{task.repo} has no commit {task.commit}: {error}") from error
+    try:
+        yield repository, commit
+    except (pygit2.GitError, KeyError, ValueError) as error:
+        raise CannotJudge(f"{trouble}: {error}") from error
 
 
 def _ended(check: "Check") -> str:

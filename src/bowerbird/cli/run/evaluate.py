@@ -17,6 +17,7 @@ from bowerbird.cli.terminal.exits import DONE, PARTLY, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.shell import run as run_async
 from bowerbird.cli.terminal.text import harmless, harmless_path, one_line, plural, table
+from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.timestamps import now_iso
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ async def _evaluated(
         who = list(dict.fromkeys(who))
         usual = 1 if any(each.name.startswith("local:") for each in who) else USUAL_JOBS
         work = _Work(shell, Tries(application, loaded), report, path, jobs or usual)
-        report.refused = dict(suite.refused)
+        report.begin(suite)
         await work.verify(suite)
         await work.run(who, [task for name, task in suite.tasks.items() if name not in report.refused], tries)
     write_report(path, report)
@@ -157,14 +158,13 @@ class _Work:
 
     async def verify(self, suite: "Suite") -> None:
         """Refuse the tasks whose checks are not red before, and green after their own solution."""
-        from bowerbird.evals.suites import CannotJudge
 
         async def one(task: "Task") -> None:
             async with self._room:
                 try:
                     await self._tries.verify(task)
                     self._report.verified[task.name] = task.digest
-                except (CannotJudge, OSError) as error:
+                except (BowerbirdError, OSError) as error:
                     self._report.refused[task.name] = str(error)
 
         new = [task for task in suite.tasks.values() if self._report.verified.get(task.name) != task.digest]
