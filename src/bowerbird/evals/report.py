@@ -13,7 +13,6 @@ import msgspec
 from bowerbird.core.atomic import replace_file
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.forms import decode
-from bowerbird.core.timestamps import to_minute
 from bowerbird.evals.suites import Suite
 
 JUDGED = ("right", "wrong", "timeout")
@@ -176,7 +175,7 @@ def page(report: Report) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         f'<meta name="viewport" content="width=device-width"><title>{escape(title)}</title>\n'
         f"<style>{_STYLE}</style></head><body>\n<h1>{escape(title)}</h1>\n"
-        f"<p>{escape(report.suite)} · {escape(to_minute(report.made))} · Bowerbird {escape(report.version)}</p>\n"
+        f"<p>{escape(report.suite)} · {escape(report.made[:16].replace('T', ' '))} UTC · Bowerbird {escape(report.version)}</p>\n"
     ]
     rows = report.summary()
     parts.append(_table("contender", [(row["contender"], row) for row in rows]))

@@ -79,7 +79,7 @@ def _add_eval(application: typer.Typer, call: Callable[..., int]) -> None:
             str | None,
             Option("--report", metavar="FILE", help="JSON, its page beside it; default: ./eval-SUITE.json."),
         ] = None,
-        again: Annotated[bool, Option("--again", help="Leave out what FILE has: try all anew.")] = False,
+        again: Annotated[bool, Option("--again", help="Leave out what FILE has: try all again.")] = False,
         json: _Json = False,
     ) -> int:
         """Judge models and agents by a suite of tasks with hidden checks."""

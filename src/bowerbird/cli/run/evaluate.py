@@ -6,7 +6,7 @@ the report's files (`bowerbird.evals`).
 
 import asyncio
 import fcntl
-from collections.abc import Generator, Sequence
+from collections.abc import Coroutine, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -169,10 +169,9 @@ class _Work:
 
         new = [task for task in suite.tasks.values() if self._report.verified.get(task.name) != task.digest]
         if new:
-            self._shell.terminal.note(f"looking whether {plural(len(new), 'check')} can judge here")
-        async with asyncio.TaskGroup() as group:
-            for task in new:
-                group.create_task(one(task))
+            named = plural(len(new), "check")
+            self._shell.terminal.note(f"looking at {named}: red before, green after its solution?")
+        await _all(one(task) for task in new)
         for name, why in sorted(self._report.refused.items()):
             self._shell.terminal.note(f"not tried: {one_line(name)}: {one_line(why, 400)}", "yellow")
 
@@ -203,9 +202,18 @@ class _Work:
                 f"{what} {found.seconds:.1f} s{tail}", "" if found.state == "right" else "yellow"
             )
 
-        async with asyncio.TaskGroup() as group:
-            for each, task, number in left:
-                group.create_task(one(each, task, number))
+        await _all(one(each, task, number) for each, task, number in left)
+
+
+async def _all(jobs: "Iterable[Coroutine[None, None, None]]") -> None:
+    """Run jobs beside each other; what ends one ends all, and is said as it is."""
+    tasks = [asyncio.create_task(job) for job in jobs]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _show(shell: Shell, report: "Report", path: Path, page: Path) -> None:
