@@ -170,12 +170,14 @@ _HEAD = ("right", "cost", "time", "tokens", "steps")
 def page(report: Report) -> str:
     """Return a report as one page that needs nothing else and runs nothing. Pure."""
     title = f"Evaluation of {Path(report.suite).name}"
+    made = report.made[:16].replace("T", " ")
+    about = f"{report.suite} · {made} UTC · Bowerbird {report.version}"
     parts = [
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         f'<meta name="viewport" content="width=device-width"><title>{escape(title)}</title>\n'
         f"<style>{_STYLE}</style></head><body>\n<h1>{escape(title)}</h1>\n"
-        f"<p>{escape(report.suite)} · {escape(report.made[:16].replace('T', ' '))} UTC · Bowerbird {escape(report.version)}</p>\n"
+        f"<p>{escape(about)}</p>\n"
     ]
     rows = report.summary()
     parts.append(_table("contender", [(row["contender"], row) for row in rows]))
