@@ -43,7 +43,7 @@ def test_a_model_that_is_right_gets_all_thirty_and_one_that_does_nothing_none(
         kind: used[kind] for kind in kinds
     }
     assert total["tokens"] == sum(used[kind] for kind in kinds)
-    assert sum(t["model_calls"] for t in found["tries"]) == used["calls"] == models.request_count
+    assert sum(t["calls"] for t in found["tries"]) == used["calls"] == models.request_count
     assert total["cost"] == pytest.approx(used["cost"]) and used["cost"] > 0
     by_session = json.loads(own.ok("usage", "--by", "conversation", "--json"))["rows"]
     costs = {row["key"]: row["cost"] for row in by_session}

@@ -188,8 +188,10 @@ def test_tasks_of_our_own_that_are_none_are_refused_by_name(
     evals: Evals, commands: Callable[..., None]
 ) -> None:
     commands({})
-    for name in ("no-check", "toml", "blank", "unknown", "time", "repo", "green", "needs", "binary"):
+    for name in ("no-check", "toml", "blank", "unknown", "time", "repo", "green", "needs", "binary", "link"):
         evals.task(name, "false\n")
+    shutil.rmtree(evals.suite / "link/files")
+    (evals.suite / "link/files").symlink_to(evals.home)
     (evals.suite / "no-check/check.sh").unlink()
     told = {
         "toml": "request = ", "blank": 'request = " "', "unknown": 'request = "x"\ntimeout = 3', "binary": "\0",
@@ -206,7 +208,8 @@ def test_tasks_of_our_own_that_are_none_are_refused_by_name(
     assert "there is no repository at" in refused["repo"]
     assert refused["green"] == "its check passes before anything was done"
     assert refused["needs"] == "it needs a compiler of Ada, which commands do not find here"
-    assert set(refused) == {*told, "no-check"}
+    assert refused["link"] == "the link files leads out of the task"
+    assert set(refused) == {*told, "no-check", "link"}
 
 
 def test_what_is_no_suite_or_no_report_is_wrong_usage(evals: Evals) -> None:

@@ -56,7 +56,7 @@ def test_right_wrong_crashing_and_late_tries_are_told_apart(evals: Evals, models
     assert tries["wrong"]["output"] == "a.txt says three\n"
     assert "no such thing" in tries["crash"]["reason"] and "stopped after 3 s" in tries["late"]["reason"]
     assert tries["slow-check"]["reason"] == "the check ran out of time"
-    assert tries["right"]["steps"] == 3 and tries["right"]["model_calls"] == 2
+    assert tries["right"]["steps"] == 3 and tries["right"]["calls"] == 2
     (total,) = found["summary"]
     assert (total["right"], total["tries"]) == (1, 5)
     # What was wrong can be looked at: the branch is that of a session whose directory stays.
@@ -76,6 +76,7 @@ def test_a_failed_try_is_made_again_and_a_judged_one_is_not(evals: Evals, models
     assert models.request_count == before and "1 of 1 tries are in" in evals.told
     models.script({"text": "Done."})
     assert [t["state"] for t in evals.judge("--again")["tries"]] == ["wrong"]
+    assert len(evals.judge("--n", "3")["tries"]) == 3
     (evals.suite / "one/check.sh").write_text("! " + CHECK.partition(" ||")[0] + " && [ -e b.txt ]\n")
     models.script({"tools": [{"name": "bash", "input": {"command": "touch b.txt"}}]}, {"text": "Done."})
     found = evals.judge()

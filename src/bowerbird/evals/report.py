@@ -16,7 +16,6 @@ from bowerbird.core.forms import decode
 from bowerbird.evals.suites import Suite
 
 JUDGED = ("right", "wrong", "timeout")
-FORMAT = 1
 
 
 class Try(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +25,7 @@ class Try(msgspec.Struct, frozen=True, kw_only=True):
         state: `right`, `wrong`; `timeout` and `failed`: of the turn; `unjudged`: the check did not run.
         reason, output: why it is not right, and the end of what the check printed.
         cost: USD, None = no price is known. tokens: of all kinds; None = nobody knows.
-        steps: calls of the model and of tools. session: see it with `bowerbird show`.
+        calls: of the model. steps: these and calls of tools. session: see it with `bowerbird show`.
     """
 
     contender: str
@@ -43,7 +42,7 @@ class Try(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens: int | None = None
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
-    model_calls: int | None = None
+    calls: int | None = None
     steps: int | None = None
     session: str = ""
 
@@ -59,7 +58,6 @@ class Report(msgspec.Struct, kw_only=True):
     suite: str
     made: str
     version: str
-    format: int = FORMAT
     refused: dict[str, str] = {}
     verified: dict[str, str] = {}
     tries: list[Try] = []
@@ -126,14 +124,11 @@ def read_report(path: Path) -> Report | None:
         InvalidArgument: something else stands there.
     """
     try:
-        found = decode(path.read_bytes(), Report)
+        return decode(path.read_bytes(), Report)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:
         raise InvalidArgument(f"{path} is no report of an evaluation ({error}); name another file") from error
-    if found.format != FORMAT:
-        raise InvalidArgument(f"{path} is a report of format {found.format}, not {FORMAT}; name another file")
-    return found
 
 
 def write_report(path: Path, report: Report) -> None:

@@ -242,6 +242,8 @@ def _digest(directory: Path) -> str:
     whole = hashlib.sha256()
     for path in sorted(directory.rglob("*")):
         if path.is_symlink():
+            if not path.resolve().is_relative_to(directory.resolve()):  # its target would be told to a model
+                raise CannotJudge(f"the link {path.relative_to(directory)} leads out of the task")
             content = bytes(path.readlink())
         elif path.is_file():
             content = path.read_bytes()

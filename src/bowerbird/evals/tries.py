@@ -25,7 +25,6 @@ from bowerbird.evals.report import Try
 from bowerbird.evals.suites import CannotJudge, Task
 from bowerbird.sessions.values import NewSession, TurnInfo
 from bowerbird.subagents.forking import checks_in
-from bowerbird.workspace import Workspace
 
 if TYPE_CHECKING:
     import pygit2
@@ -66,15 +65,12 @@ class Tries:
         """Raise CannotJudge unless the check is red on the start, and green after the task's own solution."""
         with tempfile.TemporaryDirectory(prefix="bowerbird-eval-", ignore_cleanup_errors=True) as place:
             work = await to_thread(_begin, task, Path(place))
-            workspace = await to_thread(partial(Workspace, work, data_dir=self._application.data_dir))
+            branches = self._application.branches
+            branch = await branches.create(str(work), name="eval", policy="review", hide=())
             try:
-                branch = await to_thread(partial(workspace.branch, "eval"))
-                try:
-                    await self._verify(task, branch)
-                finally:
-                    await to_thread(partial(branch.discard, keep=False))
+                await self._verify(task, branch)
             finally:
-                await to_thread(workspace.close)
+                await branches.remove(branch)
 
     async def _verify(self, task: Task, branch: "Branch") -> None:
         for what, command in task.needs.items():
@@ -175,22 +171,11 @@ class Tries:
             turn = await self._stopped(thread_id, receipt.turn_id)
         elif turn.state == "failed" and state == "judging":
             state, reason = "failed", str((turn.error or {}).get("message") or turn.stop_reason)
-        used = await self._sessions.tokens(thread_id)
+        used = msgspec.structs.asdict(await self._sessions.tokens(thread_id))
         records = await self._sessions.history(thread_id)
-        calls = sum(record.type == "tool_outcome" for record in records)
-        found = msgspec.structs.replace(
-            found,
-            state=state,
-            reason=reason,
-            cost=used.cost,
-            input_tokens=used.input_tokens,
-            output_tokens=used.output_tokens,
-            cache_read_tokens=used.cache_read_tokens,
-            cache_write_tokens=used.cache_write_tokens,
-            tokens=used.input_tokens + used.output_tokens + used.cache_read_tokens + used.cache_write_tokens,
-            model_calls=used.calls,
-            steps=used.calls + calls,
-        )
+        steps = used["calls"] + sum(record.type == "tool_outcome" for record in records)
+        tokens = sum(value for name, value in used.items() if name.endswith("_tokens"))
+        found = msgspec.structs.replace(found, state=state, reason=reason, tokens=tokens, steps=steps, **used)
         return found, str((await shown.answered(self._sessions, turn))["text"])
 
     async def _stopped(self, thread_id: str, turn_id: str) -> "TurnInfo":

@@ -127,8 +127,9 @@ async def _evaluated(
     for each in chosen:
         if each.note:
             shell.terminal.note(each.note, "yellow")
-    # No command of an agent sees the suite, whatever settings show.
-    apart = msgspec.structs.replace(loaded, files=(*loaded.files, suite.path))
+    # No command of an agent sees the suite, or what comes later in its repositories, whatever settings show.
+    repositories = [task.repo for task in suite.tasks.values() if task.repo is not None]
+    apart = msgspec.structs.replace(loaded, files=(*loaded.files, suite.path, *repositories))
     async with open_application(apart, model=chosen[0].name if chosen else "") as application:
         (await application.sandboxes.status()).require()
         able = Attempts(application.sessions.part(ProviderAgents))
