@@ -82,7 +82,7 @@ def _add_eval(application: typer.Typer, call: Callable[..., int]) -> None:
         again: Annotated[bool, Option("--again", help="Leave out what FILE has: try all again.")] = False,
         json: _Json = False,
     ) -> int:
-        """Judge models and agents by a suite of tasks with hidden checks."""
+        """Judge models and agents by tasks with hidden checks."""
         return call(
             "run.evaluate", "evaluate", suite=suite, models=model or [], agents=agent or [], tasks=task or [],
             tries=tries, jobs=jobs, report=report, again=again, json=json,
