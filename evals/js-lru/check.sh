@@ -1,4 +1,4 @@
-cat > /tmp/test.cjs <<'X'
+cat > "$TMPDIR/test.cjs" <<'X'
 const { Lru } = require(process.argv[2]);
 const shown = (lru, keys) => keys.filter((key) => lru.has(key)).map(String).join("") + lru.size;
 let lru = new Lru(3);
@@ -12,7 +12,7 @@ lru.set("f", 3); console.log(shown(lru, [..."abcdef"]));
 lru = new Lru(2); lru.set(1, "number"); lru.set("1", "text"); lru.set("toString", 0);
 console.log(lru.get(1), lru.get("1"), lru.get("toString"), new Lru(2).has("toString"), lru.size);
 X
-said=$(timeout 20 node /tmp/test.cjs "$PWD/lru.js" 2>&1)
+said=$(timeout 20 node "$TMPDIR/test.cjs" "$PWD/lru.js" 2>&1)
 wanted='acd3 A undefined
 ace3 undefined true
 ae2

@@ -1,4 +1,4 @@
-cat > /tmp/test.mjs <<'X'
+cat > "$TMPDIR/test.mjs" <<'X'
 const { mapLimit } = await import(process.argv[2]);
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 let now = 0, most = 0;
@@ -15,5 +15,5 @@ try {
 await sleep(60);
 console.log(begun.join(" "));
 X
-said=$(timeout 20 node /tmp/test.mjs "$PWD/pool.js" 2>&1)
+said=$(timeout 20 node "$TMPDIR/test.mjs" "$PWD/pool.js" 2>&1)
 [ "$said" = "$(printf '0:40 1:5 2:20 3:1 4:10 2\n[] [1]\ntwo\n1 2')" ] || { echo "$said"; exit 1; }

@@ -1,5 +1,5 @@
 cmp -s types.ts "$CHECK/files/types.ts" || { echo "types.ts was changed"; exit 1; }
-cat > /tmp/test.mts <<'X'
+cat > "$TMPDIR/test.mts" <<'X'
 const { describe } = await import(process.argv[2]);
 const people = [
   { name: "Ada Lovelace", nickname: "ada", address: { town: "London", country: "UK" } },
@@ -8,7 +8,7 @@ const people = [
 ];
 for (const person of people) console.log(describe(person));
 X
-said=$(timeout 20 node --no-warnings /tmp/test.mts "$PWD/person.ts" 2>&1)
+said=$(timeout 20 node --no-warnings "$TMPDIR/test.mts" "$PWD/person.ts" 2>&1)
 wanted='Ada "ada" Lovelace, London, UK
 Ada Lovelace, UK
 Ada Lovelace
