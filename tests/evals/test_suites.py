@@ -218,6 +218,7 @@ def test_what_is_no_suite_or_no_report_is_wrong_usage(evals: Evals) -> None:
     (evals.project / "text").write_text("what\n")
     (evals.project / "bytes").write_bytes(b"\xff\xfe")
     (evals.project / "notes.json").write_text('{"mine": true}')
+    (evals.project / "page.html").mkdir()
     suite = str(evals.suite)
     for words, why in (
         (("nowhere",), "there is no suite at"),
@@ -230,6 +231,8 @@ def test_what_is_no_suite_or_no_report_is_wrong_usage(evals: Evals) -> None:
         ((suite, "--report", "notes.json"), "is no report of an evaluation"),
         ((suite, "--report", "x.html"), "name a file that ends in .json"),
         ((suite, "--report", "none/x.json"), "there is no directory"),
+        ((suite, "--report", "/proc/x.json"), "the report /proc/x.json cannot be written"),
+        ((suite, "--report", "page.json"), "and its page cannot be written: Is a directory"),
         ((suite, "--model", "nobody:nothing"), "nobody"),
     ):
         code, out, err = evals.run("eval", *words, *(() if "--model" in words else ("--model", MODEL)))

@@ -132,9 +132,16 @@ def read_report(path: Path) -> Report | None:
 
 
 def write_report(path: Path, report: Report) -> None:
-    """Write a report: JSON at `path`, the page beside it; whoever reads finds the old or the new."""
-    replace_file(path, msgspec.json.format(msgspec.json.encode(report.record()), indent=2) + b"\n")
-    replace_file(page_of(path), page(report).encode("utf-8", "replace"))
+    """Write a report: JSON at `path`, the page beside it; whoever reads finds the old or the new.
+
+    Raises:
+        InvalidArgument: it cannot be written there.
+    """
+    try:
+        replace_file(path, msgspec.json.format(msgspec.json.encode(report.record()), indent=2) + b"\n")
+        replace_file(page_of(path), page(report).encode("utf-8", "replace"))
+    except OSError as error:
+        raise InvalidArgument(f"the report {path} and its page cannot be written: {error.strerror}") from error
 
 
 def page_of(path: Path) -> Path:

@@ -7,7 +7,7 @@ the report's files (`bowerbird.evals`).
 import asyncio
 import fcntl
 from collections.abc import Coroutine, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,11 +86,14 @@ def _chosen(suite: "Suite", names: Sequence[str]) -> "Suite":
 def _alone(path: Path) -> Generator[None]:
     """Hold a report while it is made: a second evaluation would overwrite the first one's tries."""
     place = path.with_name(f".{path.name}.lock")
-    with place.open("w") as lock:
+    with ExitStack() as held:
         try:
+            lock = held.enter_context(place.open("w"))
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise CliExit(USAGE, f"another evaluation writes {path}; give --report another file") from None
+        except OSError as error:
+            raise CliExit(USAGE, f"the report {path} cannot be written: {error.strerror}") from None
         try:
             yield
         finally:
@@ -141,6 +144,7 @@ async def _evaluated(
         usual = 1 if any(each.name.startswith("local:") for each in who) else USUAL_JOBS
         work = _Work(shell, Tries(application, loaded), report, path, jobs or usual)
         report.begin(suite)
+        write_report(path, report)  # before anything is spent
         await work.verify(suite)
         await work.run(who, [task for name, task in suite.tasks.items() if name not in report.refused], tries)
     write_report(path, report)
