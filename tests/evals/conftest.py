@@ -1,6 +1,7 @@
 """Evaluations as people start them: a home of its own, a suite in a directory, scripted models."""
 
 import json
+import tempfile
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -52,9 +53,13 @@ def models() -> Generator[FakeModels]:
 
 
 @pytest.fixture
-def evals(tmp_path: Path, models: FakeModels) -> Generator[Evals]:
+def evals(tmp_path: Path, models: FakeModels, monkeypatch: pytest.MonkeyPatch) -> Generator[Evals]:
     models.reset()
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))  # directories of wrong tries stay
     with Evals(tmp_path, models) as made:
+        made.environment["TMPDIR"] = str(temporary)
         yield made
 
 

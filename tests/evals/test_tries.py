@@ -5,7 +5,6 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,6 +70,7 @@ def test_a_failed_try_is_made_again_and_a_judged_one_is_not(evals: Evals, models
     assert evals.judge(code=3)["tries"][0]["state"] == "failed"
     models.script({"tools": [{"name": "bash", "input": {"command": RIGHT}}]}, {"text": "Done."})
     assert [t["state"] for t in evals.judge()["tries"]] == ["right"]
+    assert len(list((evals.project.parent / "tmp").glob("*"))) == 1, "only what failed keeps its directory"
     before = models.request_count
     assert [t["state"] for t in evals.judge()["tries"]] == ["right"]
     assert models.request_count == before and "1 of 1 tries are in" in evals.told
@@ -152,7 +152,8 @@ def test_a_second_evaluation_does_not_write_over_the_first(evals: Evals, models:
         code, _, err = evals.run("eval", str(evals.suite), "--model", MODEL)
         assert code == 2 and "another evaluation writes" in err
         process.terminate()
-    assert not list(Path("/tmp").glob(f"bowerbird-check-{process.pid}*"))
+        process.wait(HANG_S)
+    assert not list((evals.project.parent / "tmp").iterdir()), "a try that was stopped left its directory"
 
 
 SAY = """printf '%s' '{"type":"result","is_error":false,"result":"fixed","session_id":"s",'
