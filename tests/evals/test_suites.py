@@ -158,29 +158,18 @@ def test_terminal_tasks_without_a_container_are_judged_and_others_refused(
     terminal_task(evals.suite / "path", new=True, tests__test_more_DOT_py="open('/app/out.txt')\n")
     (terminal_task(evals.suite / "yaml", new=False) / "task.yaml").write_text("instruction: [\n")
     (terminal_task(evals.suite / "list", new=False) / "task.yaml").write_text("- a\n")
-    script = terminal_task(
-        evals.suite / "script", new=True, tests__test_DOT_sh='cp -r "$TEST_DIR" t && grep -qx made made.txt\n'
-    )
+    script = terminal_task(evals.suite / "script", new=True, tests__test_DOT_sh="echo 1 > /logs/verifier/reward.txt\n")
     (script / "tests/test_outputs.py").unlink()
-    shutil.copytree(script, evals.suite / "reward")
-    (evals.suite / "reward/tests/test.sh").write_text("echo 1 > /logs/verifier/reward.txt\n")
-    commands(
-        {
-            "Make it, old": "echo made > made.txt",
-            "Make it, new": "ls start.txt && echo made > made.txt",
-            "Make it, script": "true",
-        }
-    )
+    commands({"Make it, old": "echo made > made.txt", "Make it, new": "ls start.txt && echo made > made.txt"})
+    terminal_task(evals.suite / "undone", new=True)
     found = evals.judge(code=3)
-    assert {t["task"]: t["state"] for t in found["tries"]} == {
-        "old": "right",
-        "new": "right",
-        "script": "wrong",
-    }, found
+    states = {t["task"]: t["state"] for t in found["tries"]}
+    assert states == {"old": "right", "new": "right", "undone": "wrong"}, found
     refused = found["refused"]
     assert "needs a container (Dockerfile)" in refused["image"]
     assert "needs a container (environment/Dockerfile)" in refused["image-2"]
-    assert "test_more.py names /app" in refused["path"] and "test.sh names /logs" in refused["reward"]
+    assert "test_more.py names /app" in refused["path"]
+    assert "it has no tests/test_*.py" in refused["script"]
     assert "task.yaml is no YAML" in refused["yaml"] and refused["list"] == "task.yaml is no table"
 
 

@@ -195,14 +195,21 @@ def _terminal_task(directory: Path, told: dict[str, Any]) -> Task:
     needing += [f"{name} = {environment[name]}" for name in IMAGES if environment.get(name)]
     if needing:
         raise CannotJudge(f"its check needs a container ({needing[0]})")
-    check = _terminal_check(directory)
+    tests = sorted((directory / "tests").glob("*.py"))
+    if not any(file.name.startswith("test_") for file in tests):  # scripts tell the harness, by no exit code
+        raise CannotJudge("it has no tests/test_*.py, and what its script says is for a container")
+    for file in tests:
+        if found := _INSIDE.search(file.read_text(encoding="utf-8")):
+            raise CannotJudge(
+                f"its check needs a container ({file.name} names {found[0]}, a path of its own)"
+            )
     scripts = ("solution/solve.sh", "solution.sh")
     solution = next((name for name in scripts if (directory / name).is_file()), "")
     starts = (directory / name for name in ("environment", "files"))
     return Task(
         name=directory.name,
         request=str(told.get("instruction") or ""),
-        check=check,
+        check=f'{PYTEST} "$CHECK/tests"',
         digest=_digest(directory),
         files=next((start for start in starts if start.is_dir()), None),
         hidden=directory,
@@ -216,25 +223,6 @@ def _table(found: Any, name: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise CannotJudge(f"{name} is no table")
     return cast("dict[str, Any]", found)
-
-
-def _terminal_check(directory: Path) -> str:
-    tests = directory / "tests"
-    if any(tests.glob("test_*.py")):
-        # What a script beside it does is installing what runs these, and telling the harness's own place.
-        files, check = [*tests.glob("*.py")], f'{PYTEST} "$CHECK/tests"'
-    elif (tests / "test.sh").is_file():
-        files, check = [tests / "test.sh"], 'TEST_DIR="$CHECK/tests" bash "$CHECK/tests/test.sh"'
-    elif (directory / "run-tests.sh").is_file():
-        files, check = [directory / "run-tests.sh"], 'TEST_DIR="$CHECK/tests" bash "$CHECK/run-tests.sh"'
-    else:
-        raise CannotJudge("it has no check: tests/test_*.py, tests/test.sh or run-tests.sh")
-    for file in files:
-        if found := _INSIDE.search(file.read_text(encoding="utf-8")):
-            raise CannotJudge(
-                f"its check needs a container ({file.name} names {found[0]}, a path of its own)"
-            )
-    return check
 
 
 def _digest(directory: Path) -> str:

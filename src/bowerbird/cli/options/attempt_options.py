@@ -83,10 +83,9 @@ def _add_eval(application: typer.Typer, call: Callable[..., int]) -> None:
         json: _Json = False,
     ) -> int:
         """Judge models and agents by tasks with hidden checks."""
-        return call(
-            "run.evaluate", "evaluate", suite=suite, models=model or [], agents=agent or [], tasks=task or [],
-            tries=tries, jobs=jobs, report=report, again=again, json=json,
-        )  # fmt: skip
+        options = {name: value for name, value in locals().items() if name != "call"}
+        options |= {name: options[name] or [] for name in ("model", "agent", "task")}
+        return call("run.evaluate", "evaluate", **options)
 
 
 def _subagents(call: Callable[..., int]) -> typer.Typer:

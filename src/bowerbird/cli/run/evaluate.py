@@ -9,7 +9,7 @@ import fcntl
 from collections.abc import Coroutine, Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -29,29 +29,36 @@ if TYPE_CHECKING:
 MOST_TRIES, MOST_JOBS, USUAL_JOBS = 100, 32, 4
 
 
-def evaluate(
-    shell: Shell,
-    *,
-    suite: str,
-    models: Sequence[str],
-    agents: Sequence[str],
-    tasks: Sequence[str],
-    tries: int,
-    jobs: int | None,
-    report: str | None,
-    again: bool,
-    json: bool,
-) -> int:
-    """Try every task of a suite; exits with 3 when some were refused or could not be judged."""
-    for option, value, most in (("--n", tries, MOST_TRIES), ("--jobs", jobs, MOST_JOBS)):
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked for on the command line."""
+
+    suite: str
+    model: Sequence[str]
+    agent: Sequence[str]
+    task: Sequence[str]
+    tries: int
+    jobs: int | None
+    report: str | None
+    again: bool
+    json: bool
+
+
+def evaluate(shell: Shell, **options: Any) -> int:
+    """Try every task of a suite; exits with 3 when some were refused or could not be judged.
+
+    Args:
+        options: see `Wanted`.
+    """
+    wanted = Wanted(**options)
+    for option, value, most in (("--n", wanted.tries, MOST_TRIES), ("--jobs", wanted.jobs, MOST_JOBS)):
         if value is not None and not 1 <= value <= most:
             raise CliExit(USAGE, f"{option} is {value}; use 1 to {most}")
-    from bowerbird.evals.report import page_of
+    from bowerbird.evals.report import JUDGED, page_of
     from bowerbird.evals.suites import read_suite
 
-    found = _chosen(read_suite(Path(suite).expanduser().resolve()), tasks)
-    path = Path(report).expanduser().resolve() if report else Path.cwd() / f"eval-{found.path.stem}.json"
-    if path == found.path or path.suffix == ".html":
+    suite = _chosen(read_suite(Path(wanted.suite).expanduser().resolve()), wanted.task)
+    path = Path(wanted.report or f"eval-{suite.path.stem}.json").expanduser().resolve()
+    if path == suite.path or path.suffix == ".html":
         raise CliExit(
             USAGE, f"--report is {path}; name a file that ends in .json, beside which the page is written"
         )
@@ -59,15 +66,12 @@ def evaluate(
         raise CliExit(USAGE, f"there is no directory {path.parent} for the report")
     loaded = shell.load()
     with _alone(path):
-        made = run_async(
-            lambda: _evaluated(shell, loaded, found, models, agents, tries, jobs, path, again=again)
-        )
-    if json:
+        made = run_async(lambda: _evaluated(shell, loaded, suite, wanted, path))
+    if wanted.json:
         shell.json(made.record())
     else:
         _show(shell, made, path, page_of(path))
-    whole = not found.refused and all(t.state in ("right", "wrong", "timeout") for t in made.tries)
-    return DONE if whole and not made.refused else PARTLY
+    return DONE if not made.refused and all(t.state in JUDGED for t in made.tries) else PARTLY
 
 
 def _chosen(suite: "Suite", names: Sequence[str]) -> "Suite":
@@ -101,16 +105,7 @@ def _alone(path: Path) -> Generator[None]:
 
 
 async def _evaluated(
-    shell: Shell,
-    loaded: "Loaded",
-    suite: "Suite",
-    models: Sequence[str],
-    agents: Sequence[str],
-    tries: int,
-    jobs: int | None,
-    path: Path,
-    *,
-    again: bool,
+    shell: Shell, loaded: "Loaded", suite: "Suite", wanted: Wanted, path: Path
 ) -> "Report":
     from bowerbird import __version__
     from bowerbird.app import choose_model, open_application
@@ -120,13 +115,13 @@ async def _evaluated(
     from bowerbird.sessions.provider_agents.part import ProviderAgents
 
     report = read_report(path)
-    if report is None or again:
+    if report is None or wanted.again:
         report = Report(suite=str(suite.path), made=now_iso(), version=__version__)
     elif report.suite != str(suite.path):
         raise CliExit(
             USAGE, f"{path} is the report of {report.suite}; give --report another file, or --again"
         )
-    chosen = [choose_model(loaded, name) for name in (models or ([] if agents else [None]))]
+    chosen = [choose_model(loaded, name) for name in (wanted.model or ([] if wanted.agent else [None]))]
     for each in chosen:
         if each.note:
             shell.terminal.note(each.note, "yellow")
@@ -136,17 +131,17 @@ async def _evaluated(
     async with open_application(apart, model=chosen[0].name if chosen else "") as application:
         (await application.sandboxes.status()).require()
         able = Attempts(application.sessions.part(ProviderAgents))
-        for name in agents:
+        for name in wanted.agent:
             if why := await able.lacking(name):
                 raise CliExit(USAGE, why)
-        who = [Contender(each.name) for each in chosen] + [Contender(name, True) for name in agents]
-        who = list(dict.fromkeys(who))
+        who = [Contender(each.name) for each in chosen] + [Contender(name, True) for name in wanted.agent]
         usual = 1 if any(each.name.startswith("local:") for each in who) else USUAL_JOBS
-        work = _Work(shell, Tries(application, loaded), report, path, jobs or usual)
+        work = _Work(shell, Tries(application, loaded), report, path, wanted.jobs or usual)
         report.begin(suite)
         write_report(path, report)  # before anything is spent
         await work.verify(suite)
-        await work.run(who, [task for name, task in suite.tasks.items() if name not in report.refused], tries)
+        able_here = [task for name, task in suite.tasks.items() if name not in report.refused]
+        await work.run(list(dict.fromkeys(who)), able_here, wanted.tries)
     write_report(path, report)
     return report
 
