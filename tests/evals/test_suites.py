@@ -158,7 +158,9 @@ def test_terminal_tasks_without_a_container_are_judged_and_others_refused(
     terminal_task(evals.suite / "path", new=True, tests__test_more_DOT_py="open('/app/out.txt')\n")
     (terminal_task(evals.suite / "yaml", new=False) / "task.yaml").write_text("instruction: [\n")
     (terminal_task(evals.suite / "list", new=False) / "task.yaml").write_text("- a\n")
-    script = terminal_task(evals.suite / "script", new=True, tests__test_DOT_sh="echo 1 > /logs/verifier/reward.txt\n")
+    script = terminal_task(
+        evals.suite / "script", new=True, tests__test_DOT_sh="echo 1 > /logs/verifier/reward.txt\n"
+    )
     (script / "tests/test_outputs.py").unlink()
     commands({"Make it, old": "echo made > made.txt", "Make it, new": "ls start.txt && echo made > made.txt"})
     terminal_task(evals.suite / "undone", new=True)

@@ -141,7 +141,9 @@ def write_report(path: Path, report: Report) -> None:
         replace_file(path, msgspec.json.format(msgspec.json.encode(report.record()), indent=2) + b"\n")
         replace_file(page_of(path), page(report).encode("utf-8", "replace"))
     except OSError as error:
-        raise InvalidArgument(f"the report {path} and its page cannot be written: {error.strerror}") from error
+        raise InvalidArgument(
+            f"the report {path} and its page cannot be written: {error.strerror}"
+        ) from error
 
 
 def page_of(path: Path) -> Path:

@@ -104,9 +104,7 @@ def _alone(path: Path) -> Generator[None]:
             place.unlink(missing_ok=True)
 
 
-async def _evaluated(
-    shell: Shell, loaded: "Loaded", suite: "Suite", wanted: Wanted, path: Path
-) -> "Report":
+async def _evaluated(shell: Shell, loaded: "Loaded", suite: "Suite", wanted: Wanted, path: Path) -> "Report":
     from bowerbird import __version__
     from bowerbird.app import choose_model, open_application
     from bowerbird.evals.report import Report, read_report, write_report
