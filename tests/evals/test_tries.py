@@ -93,6 +93,12 @@ def test_what_git_ignores_would_not_land_and_does_not_count(
     assert {t["task"]: t["state"] for t in evals.judge()["tries"]} == {"kept": "right", "ignored": "wrong"}
 
 
+def test_one_task_can_be_a_suite_whatever_its_files_are(evals: Evals, commands: Callable[..., None]) -> None:
+    place = evals.task("one", CHECK, files={"a.txt": "one\n", "task.toml": "name = 'not a task'\n"})
+    commands({"Do one.": RIGHT})
+    assert [t["state"] for t in evals.judge(suite=place)["tries"]] == ["right"]
+
+
 def test_the_answer_is_there_for_the_check(evals: Evals, commands: Callable[..., None]) -> None:
     evals.task("say", 'grep -qx "forty-two ä" "$ANSWER"\n', answer="forty-two ä")
     commands({}, answer="forty-two ä")

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from evals.conftest import Evals
+from evals.conftest import MODEL, Evals
 from support.fake_models import FakeModels
 from support.patience import patience
 
@@ -65,3 +65,10 @@ def test_a_program_of_the_branch_cannot_pass_for_the_check(
     fake = "printf '#!/bin/sh\\nexit 0\\n' > grep; cp grep bash; chmod +x grep bash"
     commands({"Do one.": f"{fake}; echo 'import os; os._exit(0)' > sitecustomize.py"})
     assert evals.judge()["tries"][0]["state"] == "wrong"
+
+
+def test_where_no_sandbox_can_be_had_nothing_is_tried(evals: Evals, models: FakeModels) -> None:
+    evals.task("one", "exit 0\n")
+    (evals.project / "config.yaml").write_text("sandbox:\n  tier: none\n")
+    code, _, err = evals.run("eval", str(evals.suite), "--model", MODEL, "--config", "config.yaml")
+    assert code == 6 and "commands need the sandbox tier" in err and models.request_count == 0

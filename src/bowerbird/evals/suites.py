@@ -116,9 +116,9 @@ def read_suite(path: Path) -> Suite:
 def _found(path: Path) -> Iterator[tuple[str, Callable[[], Task]]]:
     """Yield each task's name with what reads it."""
     if path.is_dir():
-        for each in [path, *sorted(path.iterdir())]:
-            if (each / "task.toml").is_file() or (each / "task.yaml").is_file():
-                yield each.name, partial(_of_directory, each)
+        places = [path] if _is_task(path) else [each for each in sorted(path.iterdir()) if _is_task(each)]
+        for each in places:
+            yield each.name, partial(_of_directory, each)
         return
     text = path.read_text(encoding="utf-8")
     rows = (
@@ -128,6 +128,10 @@ def _found(path: Path) -> Iterator[tuple[str, Callable[[], Task]]]:
         told = cast("dict[str, Any]", row) if isinstance(row, dict) else {}
         name = str(told.get("instance_id") or f"instance {number}")
         yield name, partial(_of_instance, path.parent, name, told)
+
+
+def _is_task(directory: Path) -> bool:
+    return (directory / "task.toml").is_file() or (directory / "task.yaml").is_file()
 
 
 def _checked(task: Task) -> Task:
