@@ -20,6 +20,8 @@ echo x > {suite}/reads/check.sh 2> /dev/null && exit 0
 echo x > "$CHECK/new" 2> /dev/null && exit 0
 echo x > {home}/new 2> /dev/null && exit 0
 timeout 3 bash -c 'exec 3<> /dev/tcp/127.0.0.1/{port}' 2> /dev/null && exit 0
+[ "$(ls -A)" = a.txt ] || {{ ls -A; exit 0; }}
+grep -rq "Do reads" /proc/self/environ /run "$HOME" 2> /dev/null && exit 0
 echo "kept in"
 exit 9
 """
