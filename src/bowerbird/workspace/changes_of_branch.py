@@ -23,6 +23,7 @@ from bowerbird.workspace.registry.taint import tainted_paths
 from bowerbird.workspace.shared import Shared
 from bowerbird.workspace.tree.changes import Change, Divided, changes_since, divided, select
 from bowerbird.workspace.tree.paths import PathInput, chosen_path, shown
+from bowerbird.workspace.tree.stack import Stack
 
 if TYPE_CHECKING:
     from bowerbird.workspace.export import Format
@@ -149,9 +150,11 @@ class ChangesOfBranch:
     def _files(self, changes: Sequence[Change]) -> list[Change]:
         return files_of(changes, self._state.stack.ground)
 
-    def _divided(self, named: Sequence[str] = (), include: Sequence[str] = ()) -> Divided:
+    def _divided(
+        self, named: Sequence[str] = (), include: Sequence[str] = (), stack: Stack | None = None
+    ) -> Divided:
         """Return the changes, and apart from them what stays by itself; arguments as of `Ignored.staying`."""
-        stack = self._state.reading()
+        stack = stack or self._state.reading()
         by_git = GitIgnored(stack.view)
         rule = Ignored(self._shared.rules.is_cache, by_git, stack.ground.root)
         return without_moved(stack, divided(stack, rule.staying(named, include)))

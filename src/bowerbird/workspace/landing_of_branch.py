@@ -23,6 +23,7 @@ from bowerbird.workspace.shared import Held
 from bowerbird.workspace.tree.paths import PathInput, chosen_path, shown
 from bowerbird.workspace.tree.real_directory import Beneath, Gone
 from bowerbird.workspace.tree.regions import Take
+from bowerbird.workspace.tree.stack import Stack
 
 if TYPE_CHECKING:
     from bowerbird.workspace.compare.conflicts import Conflict
@@ -178,7 +179,8 @@ class LandingOfBranch(ChangesOfBranch):
         self._shared.landings.recover(self._state.id)
         with self._state.writing():
             point = self._history().freeze_live() if self._is_held() else self._history().freeze()
-            record, folder = land(self._ground(point.id, request, told), root, request)
+            ground = self._ground(point.id, request, told, self._state.stack.at_rest())
+            record, folder = land(ground, root, request)
             self._state.account.forget()
         return self._shared.landings.made_one(folder, record, commit)
 
@@ -188,12 +190,16 @@ class LandingOfBranch(ChangesOfBranch):
         return self._state.workspace
 
     def _ground(
-        self, snapshot: str | None, request: "LandRequest", told: Told | None = None
+        self,
+        snapshot: str | None,
+        request: "LandRequest",
+        told: Told | None = None,
+        stack: Stack | None = None,
     ) -> "LandingContext":
         from bowerbird.workspace.landing.landing import LandingContext
 
-        found = self._divided(request.paths or (), request.include)
-        stack = self._state.stack
+        stack = stack or self._state.reading()
+        found = self._divided(request.paths or (), request.include, stack)
         return LandingContext(
             branch=self._state.id,
             stack=stack,
