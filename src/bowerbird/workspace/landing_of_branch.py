@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import InvalidArgument, InvalidWorkspace, NotFound
-from bowerbird.workspace.changes_of_branch import ChangesOfBranch
+from bowerbird.workspace.changes_of_branch import ChangesOfBranch, steady
 from bowerbird.workspace.compare.results import Diff, LandingPlan
 from bowerbird.workspace.git.landed_history import Commits
 from bowerbird.workspace.git.repository import is_in_git
@@ -37,6 +37,7 @@ _LOOKS = 3
 class LandingOfBranch(ChangesOfBranch):
     """The calls of a branch that bring it into its workspace."""
 
+    @steady
     def plan_landing(
         self,
         paths: Sequence[PathInput] | None = None,
@@ -84,12 +85,14 @@ class LandingOfBranch(ChangesOfBranch):
             found, story = self.reviewed()
         return found, story, before
 
+    @steady
     def has_commits(self) -> bool:
         """Return whether a landing would bring commits along; no git is asked."""
         from bowerbird.workspace.git.arrival import has_new_commits
 
         return has_new_commits(self._state.stack, self._divided().changes, self._state.directory)
 
+    @steady
     def conflict(self, path: PathInput) -> "Conflict":
         """Return where a file that the user changed, too, conflicts; `land(resolved=…)` takes the decisions.
 
