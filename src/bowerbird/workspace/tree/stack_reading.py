@@ -162,18 +162,20 @@ class Layering:
         """
         gone: Exception | None = None
         for looks in range(_LOOKS):
-            if looks:
-                time.sleep(_PAUSE_S * 2**looks)  # a writer is at it
             held = self._state
             try:
                 found = look()
             except (FileNotFoundError, NotFound) as error:
-                if isinstance(error, NotFound) and not held.open.live and _is_there(held):
+                # Beside processes the same thing twice is not there, two different ones went away.
+                is_so = not held.open.live or (gone is not None and str(error) == str(gone))
+                if isinstance(error, NotFound) and is_so and _is_there(held):
                     raise
                 gone = error
             else:
                 if _is_there(held):
                     return found
+            if not _is_there(held):
+                time.sleep(_PAUSE_S * 2**looks)  # a writer is at it
         if isinstance(gone, LayerMissing):
             raise gone
         busy = f"branch {self.directory.name} changes faster than it can be read; try again in a moment"
