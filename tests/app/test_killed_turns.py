@@ -206,3 +206,24 @@ async def until(condition: Any) -> None:
     async with asyncio.timeout(HANG_S):
         while not condition():
             await asyncio.sleep(0.02)
+
+
+async def test_what_an_agent_has_written_itself_it_may_write_over_after_a_restart(
+    fake: FakeModels, tmp_path: Path
+) -> None:
+    flags, wrote = flags_for(fake), [""]
+
+    def answer(body: dict[str, Any], number: int) -> dict[str, Any]:
+        if number % 2:
+            return {"text": "done"}
+        call = {"name": "write_file", "input": {"path": "a.txt", "content": f"version {number}\n"}}
+        return {"tools": [call]}
+
+    fake.answer(answer)
+    for _ in range(2):
+        async with application(tmp_path, flags, MODEL) as opened:
+            wrote[0] = wrote[0] or await new_thread(opened, tmp_path)
+            assert (await asked(opened, wrote[0], "write it")).state == "done"
+            history = await opened.sessions.history(wrote[0])
+            results = [json.dumps(row.body) for row in history if row.type == "tool_outcome"]
+            assert "read it, then write" not in results[-1] and "(10 bytes)" in results[-1]

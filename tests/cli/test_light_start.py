@@ -26,7 +26,7 @@ NOT_NEEDED = (
     "ruamel.yaml sqlalchemy.orm starlette tree_sitter uvicorn uvloop websockets xllamacpp "
     "pydantic_monty "
     "bowerbird.agent.turn_loop.tool_batch bowerbird.channels.house bowerbird.channels.telegram "
-    "bowerbird.cli.options.mcp_options bowerbird.models.providers.openai_model "
+    "bowerbird.cli.options.mcp_options bowerbird.evals bowerbird.models.providers.openai_model "
     "bowerbird.sandbox.background bowerbird.sandbox.copy_projection bowerbird.sandbox.network.egress_proxy "
     "bowerbird.sandbox.python.monty bowerbird.sandbox.python.run bowerbird.sandbox.run.running "
     "bowerbird.sandbox.shell.shell_backend bowerbird.scheduler.data_file bowerbird.server.application "

@@ -48,6 +48,10 @@ ANSWERS: dict[str, list[dict[str, Any]]] = {
         {"tools": [call("edit_file", path="numbers.txt", old="five", new="FIVE")]},
         {"text": "Done."},
     ],
+    "evaluating.md": [
+        {"tools": [call("bash", command="echo 'print(\"hello\")' > hello.py")]},
+        {"text": "It prints hello."},
+    ],
     "first-steps.md": [
         {"tools": [call("read_file", path="till.py")]},
         {"text": "It adds up the prices of a basket, in cents: a roll is 60, a loaf 420."},

@@ -119,6 +119,20 @@ async def test_what_a_server_promises_of_its_results_is_checked_within_a_bound(
     assert heart.longest < STANDSTILL_S
 
 
+async def test_a_tool_that_breaks_the_form_of_mcp_is_named_and_the_others_are_offered(
+    connect: Connect, fake: FakeModels, tmp_path: Path
+) -> None:
+    client = await connect(raw_spec(tmp_path / "notes", "broken"))
+    fake.script({"text": "hi"})
+    await turn(fake, client)
+    offered = {tool["name"] for tool in fake.requests[0]["tools"]}
+    assert {"mcp__raw__echo", "mcp__raw__whole"} <= offered
+    assert not offered & {"mcp__raw__loose", "mcp__raw__odd", "mcp__raw__bare"}
+    said = "\n".join((await client.gather()).warnings)
+    assert "loose: its inputSchema is no schema" in said and "bare: its inputSchema" in said
+    assert "it has no name" in said and "it is no object" in said and "odd: its description" in said
+
+
 async def test_a_tool_that_cannot_be_offered_takes_no_other_with_it(
     connect: Connect, fake: FakeModels, tmp_path: Path
 ) -> None:

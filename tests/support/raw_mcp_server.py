@@ -111,6 +111,14 @@ STRANGE = [
     *(tool(f"more{n}", TEXT) for n in range(119)),
 ]  # fmt: skip
 MORE = {
+    "broken": [
+        {"name": "loose", "inputSchema": {"properties": {}}},
+        {"inputSchema": {"type": "object"}},
+        "no tool",
+        {"name": "odd", "inputSchema": {"type": "object"}, "description": 5},
+        {"name": "bare"},
+        tool("whole"),
+    ],
     "strange": STRANGE,
     "hostile": HOSTILE,
     "patterns": PATTERNS,

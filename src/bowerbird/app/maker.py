@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from bowerbird.store.rows.sessions import SessionRow
     from bowerbird.workspace import Branch
 
-_MOST_READERS = 1000
-
 
 class SettingsTurnMaker:
     """Makes turns as settings say; shared by all sessions of a process.
@@ -75,7 +73,6 @@ class SettingsTurnMaker:
         self._left: list[ModelPool] = []  # of earlier settings; turns may still use them
         self._model = model
         self._attended = attended
-        self._reads: dict[str, ReadTracker] = {}
 
     def use(self, loaded: Loaded, model: str) -> None:
         """Make turns that begin from now on from other settings; those that run keep theirs."""
@@ -151,15 +148,8 @@ class SettingsTurnMaker:
             dated=True,
             opening=self._git_of(session, context.branch),
             full=(flags.get("tools") or agent.tools) == "full",
-            reads=self._reads_of(context.branch.id),
+            reads=await to_thread(ReadTracker, context.branch.processes().directory / "reads"),
         )  # fmt: skip
-
-    def _reads_of(self, branch: str) -> ReadTracker:
-        """Return what this branch's agent knows of files; what was longest not used is forgotten."""
-        self._reads[branch] = known = self._reads.pop(branch, None) or ReadTracker()
-        if len(self._reads) > _MOST_READERS:
-            del self._reads[next(iter(self._reads))]
-        return known
 
     async def prepare(self) -> None:
         """Import and make what the first turn needs, before somebody asks for it; raises ConfigError."""

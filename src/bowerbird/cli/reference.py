@@ -21,6 +21,7 @@ OWN_EXITS: Mapping[str, str] = {
     "land": "3 when paths conflict (nothing landed) or were left out; 4 when only marked paths were refused",
     "undo": "3 when files were edited since (nothing was taken back)",
     "attempt": "1 when no attempt passes all checks",
+    "eval": "3 when a task was refused, or a try failed or could not be judged",
     "subagents merge": "3 when paths conflict",
     "doctor": "1 broken, 3 degraded",
     "mcp test": "1 when a server does not work",

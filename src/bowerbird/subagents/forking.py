@@ -34,12 +34,12 @@ async def checks_like(host: SandboxHost) -> "AsyncGenerator[RunCheck, None]":
 
 @asynccontextmanager
 async def checks_in(
-    data_dir: "Path", settings: "SandboxSettings", status: "SandboxStatus | None"
+    data_dir: "Path", settings: "SandboxSettings", status: "SandboxStatus | None", limit_s: float = CHECK_S
 ) -> "AsyncGenerator[RunCheck, None]":
     """Give what runs checks on a host of its own: without network, whatever a person opened.
 
     Args:
-        status: of this machine; None = it is found out.
+        status: of this machine; None = it is found out. limit_s: of each check.
 
     Raises:
         SandboxUnavailable: no command can run on this machine.
@@ -49,19 +49,19 @@ async def checks_in(
         (await host.status()).require()
 
         async def check(fork: "Branch", command: str) -> Check:
-            return await _check_on(host, fork, command)
+            return await _check_on(host, fork, command, limit_s)
 
         yield check
     finally:
         await host.close()
 
 
-async def _check_on(host: SandboxHost, fork: "Branch", command: str) -> Check:
+async def _check_on(host: SandboxHost, fork: "Branch", command: str, limit_s: float) -> Check:
     """Run one check in a throw-away fork of a branch, so that its own files are no change."""
     apart = await to_thread(partial(fork.fork, "check", throwaway=True))
     try:
         started = time.monotonic()
-        found = await (await host.sandbox(apart)).run(command, timeout=CHECK_S, configured_timeout=CHECK_S)
+        found = await (await host.sandbox(apart)).run(command, timeout=limit_s, configured_timeout=limit_s)
         seconds = round(time.monotonic() - started, 3)
     finally:
         await host.release(apart.id)

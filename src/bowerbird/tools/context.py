@@ -1,13 +1,17 @@
 """What a running tool gets from the runtime; hidden from the model (TO-2).
 
-Here: the context and the record of what an agent has read. Not here: how the loop
-builds one, nor any state that outlives a run.
+Here: the context and the record of what an agent has read. Not here: how the loop builds one.
 """
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from bowerbird.core.atomic import replace_file
 
 if TYPE_CHECKING:
     from bowerbird.core.requests import End, ModelRequest
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
     from bowerbird.workspace import Branch
 
 RESULT_CHARS = 50_000
+_MOST_LINES = 2000
 
 
 def _no_progress(_text: str) -> None:
@@ -30,25 +35,46 @@ class ReadTracker:
     """Which version of each file this agent has seen last.
 
     One per conversation, handed to every call's context; a subagent has its own.
+
+    Args:
+        kept: the file in which the next turn finds it, whichever process that runs in; None = nowhere.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Path | None = None) -> None:
+        self._kept = kept
         self._seen: dict[str, str] = {}
         self._warned: dict[str, str] = {}
+        lines = kept.read_bytes().splitlines() if kept is not None and kept.exists() else []
+        for line in lines:
+            with suppress(ValueError):  # cut by a kill: the file counts as not seen
+                path, version = json.loads(line)
+                self._set(path, version)
+        if kept is not None and len(lines) > _MOST_LINES:
+            rows = "".join(_line(path, version) for path, version in self._seen.items())
+            replace_file(kept, rows.encode())
+
+    def _set(self, path: str, version: str | None) -> None:
+        self._seen.pop(path, None)
+        if version is not None:
+            self._seen[path] = version
+
+    def _note(self, path: str, version: str | None) -> None:
+        self._set(path, version)
+        if self._kept is not None:
+            with self._kept.open("a") as file:
+                file.write(_line(path, version))
 
     def saw(self, path: str, version: str | None) -> None:
         """Remember that `path` was read or written as `version` (a file hash)."""
-        if version is None:
-            self._seen.pop(path, None)
-        else:
-            self._seen[path] = version
+        if version != self._seen.get(path):
+            self._note(path, version)
         self._warned.pop(path, None)
 
     def forget(self, path: str) -> None:
         """Forget `path` and everything below it: it was deleted or moved."""
         below = path.rstrip("/") + "/"
         for known in [p for p in self._seen if p == path or p.startswith(below)]:
-            del self._seen[known]
+            self._note(known, None)
 
     def seen(self, path: str) -> str | None:
         """Return the version last seen, None when the agent never saw the file."""
@@ -60,6 +86,10 @@ class ReadTracker:
             return False
         self._warned[path] = version
         return True
+
+
+def _line(path: str, version: str | None) -> str:
+    return json.dumps([path, version]) + "\n"
 
 
 @dataclass(frozen=True, kw_only=True)

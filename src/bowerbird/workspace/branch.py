@@ -167,7 +167,7 @@ class Branch(BranchFiles, LandingOfBranch):
         """Drop everything after a mark (`m_…`), or what one call changed (`step:<call>`).
 
         Raises:
-            Stale: the mark is gone.
+            Stale: the mark is gone. BranchBusy: a command runs on it.
         """
         if mark.startswith(STEP_MARK):
             self._state.rollback_step(mark.removeprefix(STEP_MARK), self._turn)
@@ -222,7 +222,7 @@ class Branch(BranchFiles, LandingOfBranch):
         """Make the view equal a snapshot, as a new change; return the changed paths.
 
         Raises:
-            NotFound: there is no such snapshot.
+            NotFound: there is no such snapshot. BranchBusy: a command runs on it.
         """
         with self._state.writing() as stack:
             paths = self._history().restore(snapshot)
@@ -241,6 +241,8 @@ class Branch(BranchFiles, LandingOfBranch):
         if root is None or self._is_held() or not (git or landed.read()):
             return []
         with state.writing() as stack, Beneath(root) as tree:
+            if stack.open_layer.live:  # a process began meanwhile
+                return []
             from bowerbird.workspace.git.shown_repository import follow_git
 
             try:
@@ -270,10 +272,11 @@ class Branch(BranchFiles, LandingOfBranch):
         """Go on over another directory, for when the workspace moved.
 
         Raises:
-            InvalidWorkspace: it is missing or no directory.
+            InvalidWorkspace: it is missing or no directory. BranchBusy: a command runs on it.
         """
         root = presence.given_directory(path)
-        with self._state.writing():
+        with self._state.writing() as stack:
+            stack.check_unmounted()
             self._state.manifest.update(workspace=str(root))
         self._state = self._shared.registry.reopen(self.id)
         BranchFiles.__init__(self, self._state, turn=self._turn, call=self._call)

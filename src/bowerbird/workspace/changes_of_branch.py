@@ -3,10 +3,11 @@
 Here: those calls. Not here: how they work (`tree/changes.py`, `compare/diff.py`, `git/story.py`), landing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.workspace.compare.diff import PathPatch, branch_diff, count_rows, path_patches, unified_patch
@@ -23,10 +24,27 @@ from bowerbird.workspace.registry.taint import tainted_paths
 from bowerbird.workspace.shared import Shared
 from bowerbird.workspace.tree.changes import Change, Divided, changes_since, divided, select
 from bowerbird.workspace.tree.paths import PathInput, chosen_path, shown
+from bowerbird.workspace.tree.stack import Stack
 
 if TYPE_CHECKING:
     from bowerbird.workspace.export import Format
     from bowerbird.workspace.find.browsing import Browse
+
+
+_B = TypeVar("_B", bound="ChangesOfBranch")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def steady(look: Callable[Concatenate[_B, _P], _R]) -> Callable[Concatenate[_B, _P], _R]:
+    """Have a call that only looks asked again when layers went away meanwhile, see `Stack.steadily`."""
+
+    @wraps(look)
+    def steadily(branch: _B, /, *args: _P.args, **options: _P.kwargs) -> _R:
+        stack = branch._state.stack  # pyright: ignore[reportPrivateUsage] - a method of this class
+        return stack.steadily(lambda: look(branch, *args, **options))
+
+    return steadily
 
 
 class ChangesOfBranch:
@@ -35,6 +53,7 @@ class ChangesOfBranch:
     _state: BranchState
     _shared: Shared
 
+    @steady
     def changes(self, *, ignored: bool = True) -> Changes:
         """Return the changed paths, net against the fork point.
 
@@ -47,6 +66,7 @@ class ChangesOfBranch:
             tuple(shown(c.path) for c in found if c.new is None),
         )
 
+    @steady
     def count(self) -> int:
         """Return how many files a review shows as changed; files that stay there by themselves are none.
 
@@ -63,6 +83,7 @@ class ChangesOfBranch:
 
         return look(self._state, at, lambda: self._divided().changes)
 
+    @steady
     def diff(
         self, paths: Sequence[PathInput] | None = None, since: str | None = None, *, ignored: bool = True
     ) -> Diff:
@@ -80,6 +101,7 @@ class ChangesOfBranch:
             return branch_diff(self._state, self._selected(paths, since), self._shared.rules)
         return self._shown_diff(self._divided())
 
+    @steady
     def unified(
         self,
         paths: Sequence[PathInput] | None = None,
@@ -113,6 +135,7 @@ class ChangesOfBranch:
         return export_branch(self._state.reading(), self._files(pending(self._state)), Path(to), format)
 
     @property
+    @steady
     def has_new_commits(self) -> bool:
         """Whether a landing would bring commits into the user's repository; no git is asked."""
         from bowerbird.workspace.git.arrival import has_new_commits
@@ -125,6 +148,7 @@ class ChangesOfBranch:
         """Whether something of what is pending was written after text from outside was read."""
         return bool(tainted_paths(self._state))
 
+    @steady
     def git_story(self) -> GitStory:
         """Return what happened in the git directories on the branch: refs, commits, stashes, settings.
 
@@ -132,6 +156,7 @@ class ChangesOfBranch:
         """
         return self._story(self._divided())
 
+    @steady
     def reviewed(self) -> tuple[Diff, GitStory]:
         """Return `diff(ignored=False)` and `git_story`, of one look at the branch."""
         found = self._divided()
@@ -149,9 +174,11 @@ class ChangesOfBranch:
     def _files(self, changes: Sequence[Change]) -> list[Change]:
         return files_of(changes, self._state.stack.ground)
 
-    def _divided(self, named: Sequence[str] = (), include: Sequence[str] = ()) -> Divided:
+    def _divided(
+        self, named: Sequence[str] = (), include: Sequence[str] = (), stack: Stack | None = None
+    ) -> Divided:
         """Return the changes, and apart from them what stays by itself; arguments as of `Ignored.staying`."""
-        stack = self._state.reading()
+        stack = stack or self._state.reading()
         by_git = GitIgnored(stack.view)
         rule = Ignored(self._shared.rules.is_cache, by_git, stack.ground.root)
         return without_moved(stack, divided(stack, rule.staying(named, include)))

@@ -4,14 +4,17 @@ Here: the two calls that involve two branches, over their states and the registr
 Not here: decisions (`compare/merge.py`, `tree/threeway.py`), layers of one branch (`history/history.py`).
 """
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bowerbird.core.errors import NotFound, NotRelated
+from bowerbird.core.errors import NotFound, NotRelated, Stale
+from bowerbird.core.ids import new_id
 from bowerbird.workspace.history.branch_journal import Step
 from bowerbird.workspace.history.history import History
+from bowerbird.workspace.history.steps import UNDER_WAY, StepStore
 from bowerbird.workspace.registry.registry import BranchRegistry
 from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.registry.taint import tainted_paths, take_taint
@@ -32,9 +35,15 @@ def history_of(state: BranchState, registry: BranchRegistry) -> History:
     return History(state.stack, state.manifest, state.storage, lambda: registry.referenced(state.id))
 
 
-def pending(state: BranchState, paths: Collection[str] | None = None) -> list[Change]:
-    """Return all changes of a branch, or those at and below some paths, without hidden and private ones."""
-    stack = state.reading()
+def pending(
+    state: BranchState, paths: Collection[str] | None = None, *, stack: Stack | None = None
+) -> list[Change]:
+    """Return all changes of a branch, or those at and below some paths, without hidden and private ones.
+
+    Args:
+        stack: a state of it that is looked at (`Stack.at_rest`), None = as it is now.
+    """
+    stack = stack or state.reading()
     named = frozenset(paths or ())
 
     def hidden(path: str) -> bool:
@@ -122,7 +131,7 @@ def merge(
     with child.writing() as theirs:
         child_history = history_of(child, registry)
         snapshot = child_history.freeze().id
-        changes = pending(child)
+        changes = pending(child, stack=theirs.at_rest())
         entry_at = _EntriesAt(child_history)
         with parent.writing() as stack:
             from bowerbird.workspace.compare.merge import (
@@ -137,7 +146,9 @@ def merge(
             theirs_of = ours_of(theirs.below_open_view)  # frozen a moment ago
             changes = since_last_merge(changes, memory.snapshots(child.id), entry_at, theirs_of)
             chosen, unknown = select(changes, paths)
-            stack.seal(turn=turn)
+            shelf = history_of(parent, registry).shelf
+            is_live = stack.open_layer.live
+            shelf.copy_open() if is_live else stack.seal(turn=turn)
             view = stack.below_open_view
             planned = _planned(stack, chosen, force)
             planned = with_history(planned, child.id, ours_of(view))
@@ -151,7 +162,6 @@ def merge(
             if not settled:
                 return report.result()
             steps = _journal_steps(wanted, {p.path: p.ours for p in planned})
-            shelf = history_of(parent, registry).shelf
             looked_at = {p.path for p in planned}
             taken = [p for p in planned if p.decision.action == "take" and not p.decision.merged]
             # What its user put into a directory meanwhile was looked at by nobody: it is no deletion.
@@ -159,13 +169,18 @@ def merge(
                 steps, turn=take_taint(parent, child, steps, turn), call=call, via="merge"
             )
             seen = stack.seen_by(lambda path, entry: entry.layer is not None or path in looked_at or None)
+            known = dict.fromkeys(p.path for p in planned if p.ours is None) | {p.path: p.base for p in taken}
+
+            def remember(number: int) -> dict[str, Any]:
+                return memory.remember(number, child.id, snapshot, settled)
+
             with recorded, seen:
-                shelf.put_layer(
-                    wanted,
-                    known=dict.fromkeys(p.path for p in planned if p.ours is None)
-                    | {p.path: p.base for p in taken},
-                    merged=lambda number: memory.remember(number, child.id, snapshot, settled),
-                )
+                if is_live:
+                    shelf.save_bases(wanted, known)
+                    put_beside(parent, stack, wanted, view)
+                    parent.manifest.update(merged=remember(stack.open_layer.number))
+                else:
+                    shelf.put_layer(wanted, known=known, merged=remember)
             for item in planned:
                 # Forced, by whoever merges: what the user has in the workspace is not theirs to give up.
                 is_forced = item.path in wanted and item.decision.action == "conflict"
@@ -174,6 +189,63 @@ def merge(
                     stack.doubt(item.path)
             parent.account.forget()
             return report.result()
+
+
+def put_beside(state: BranchState, stack: Stack, wanted: Mapping[str, Side | None], view: MergedView) -> None:
+    """Make each path what `wanted` says through the mount of processes that run, all or none.
+
+    Args:
+        view: what was decided on. What a process has changed since then is left to it.
+
+    Raises:
+        Stale: a process changed one of the paths meanwhile.
+    """
+    steps, call = (
+        state.steps,
+        f"{UNDER_WAY}{new_id('u')}",
+    )  # a kill on the way is taken back by the next writer
+    try:
+        for path in sorted(wanted, key=os.fsencode):
+            _put_one(steps, call, stack, path, wanted[path], view)
+    except BaseException:
+        steps.rollback(call)
+        raise
+    steps.settle(call)
+
+
+def _put_one(
+    steps: StepStore, call: str, stack: Stack, path: str, side: Side | None, view: MergedView
+) -> None:
+    present = stack.lookup(path)
+    goes = present is not None and present.kind == "dir" and (side is None or side.kind != "dir")
+    before, now = ({path: v.lookup(path), **(v.subtree(path) if goes else {})} for v in (view, stack))
+    if before.keys() != now.keys() or not all(_as_decided(before[each], now[each]) for each in now):
+        raise Stale(f"{path[1:]} was changed by a running command while it was merged; merge again", path)
+    if present is not None and (side is None or goes):
+        stack.remove(path, keep=steps.save(call, path, tree=True))
+    if side is None:
+        return
+    above = path.rpartition("/")[0]
+    top = path
+    while above and stack.lookup(above) is None:
+        top, above = above, above.rpartition("/")[0]
+    steps.save(call, top)
+    if side.kind == "dir":
+        stack.put_dir(path, side.mode or 0o755)
+    elif side.kind == "symlink":
+        stack.put_symlink(path, side.target or "")
+    elif side.content is not None:
+        with side.content.stream() as stream:
+            stack.put_file(path, stream.fileno(), side.mode)
+
+
+def _as_decided(before: Entry | None, now: Entry | None) -> bool:
+    """Whether an entry is what its copy was made of; one of the workspace is compared with its base."""
+    if before is None or now is None or is_ground(before):
+        return before is now or (is_ground(before) and is_ground(now))
+    if before.kind in ("dir", "symlink"):
+        return (before.kind, before.target) == (now.kind, now.target)
+    return (before.kind, before.size, before.mtime_ns) == (now.kind, now.size, now.mtime_ns)
 
 
 def _planned(stack: Stack, chosen: Sequence[Change], force: bool) -> "list[Planned]":

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import InvalidArgument, InvalidWorkspace, NotFound
-from bowerbird.workspace.changes_of_branch import ChangesOfBranch
+from bowerbird.workspace.changes_of_branch import ChangesOfBranch, steady
 from bowerbird.workspace.compare.results import Diff, LandingPlan
 from bowerbird.workspace.git.landed_history import Commits
 from bowerbird.workspace.git.repository import is_in_git
@@ -23,6 +23,7 @@ from bowerbird.workspace.shared import Held
 from bowerbird.workspace.tree.paths import PathInput, chosen_path, shown
 from bowerbird.workspace.tree.real_directory import Beneath, Gone
 from bowerbird.workspace.tree.regions import Take
+from bowerbird.workspace.tree.stack import Stack
 
 if TYPE_CHECKING:
     from bowerbird.workspace.compare.conflicts import Conflict
@@ -36,6 +37,7 @@ _LOOKS = 3
 class LandingOfBranch(ChangesOfBranch):
     """The calls of a branch that bring it into its workspace."""
 
+    @steady
     def plan_landing(
         self,
         paths: Sequence[PathInput] | None = None,
@@ -83,12 +85,14 @@ class LandingOfBranch(ChangesOfBranch):
             found, story = self.reviewed()
         return found, story, before
 
+    @steady
     def has_commits(self) -> bool:
         """Return whether a landing would bring commits along; no git is asked."""
         from bowerbird.workspace.git.arrival import has_new_commits
 
         return has_new_commits(self._state.stack, self._divided().changes, self._state.directory)
 
+    @steady
     def conflict(self, path: PathInput) -> "Conflict":
         """Return where a file that the user changed, too, conflicts; `land(resolved=…)` takes the decisions.
 
@@ -178,7 +182,8 @@ class LandingOfBranch(ChangesOfBranch):
         self._shared.landings.recover(self._state.id)
         with self._state.writing():
             point = self._history().freeze_live() if self._is_held() else self._history().freeze()
-            record, folder = land(self._ground(point.id, request, told), root, request)
+            ground = self._ground(point.id, request, told, self._state.stack.at_rest())
+            record, folder = land(ground, root, request)
             self._state.account.forget()
         return self._shared.landings.made_one(folder, record, commit)
 
@@ -188,12 +193,16 @@ class LandingOfBranch(ChangesOfBranch):
         return self._state.workspace
 
     def _ground(
-        self, snapshot: str | None, request: "LandRequest", told: Told | None = None
+        self,
+        snapshot: str | None,
+        request: "LandRequest",
+        told: Told | None = None,
+        stack: Stack | None = None,
     ) -> "LandingContext":
         from bowerbird.workspace.landing.landing import LandingContext
 
-        found = self._divided(request.paths or (), request.include)
-        stack = self._state.stack
+        stack = stack or self._state.reading()
+        found = self._divided(request.paths or (), request.include, stack)
         return LandingContext(
             branch=self._state.id,
             stack=stack,

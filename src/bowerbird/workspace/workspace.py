@@ -202,7 +202,7 @@ class Workspace:
         if registry.root is None:
             raise InvalidWorkspace("this workspace has no directory")
         ground = Ground(registry.root, masked=registry.masked, hidden=hidden_by(self._hide))
-        return Browse(MergedView(ground, EMPTY))
+        return Browse(lambda: MergedView(ground, EMPTY))
 
     def landings(self) -> list[Landing]:
         """Return the landings and undos of this workspace, oldest first."""

@@ -4,14 +4,18 @@ import asyncio
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from acp import RequestError
 from support.abuse import pids_with
 from support.agent_programs import FILES, Stage
 from support.patience import HANG_S, patience
 
+from bowerbird.core.errors import LandingRefused
 from bowerbird.providers.contract.types import AgentEvent, AgentRequest, MemoryLog
-from bowerbird.providers.programs.acp_client import chosen_option
+from bowerbird.providers.programs.acp_client import BranchClient, chosen_option
+from bowerbird.workspace import Workspace
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -243,3 +247,29 @@ async def test_a_program_that_asks_and_takes_no_answer_fills_no_memory(on_stage:
 def memory_mb() -> int:
     """What this process holds in memory."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+
+
+@pytest.mark.parametrize("read", [True, False], ids=["read through us", "read in its own way"])
+async def test_a_program_that_writes_over_what_its_user_saved_meanwhile_is_told_and_then_conflicts(
+    read: bool, tmp_path: Path
+):
+    root = tmp_path / "ws"
+    root.mkdir()
+    (root / "a.txt").write_text("old\n")
+    with Workspace(root, data_dir=tmp_path / "data") as workspace:
+        branch = workspace.branch()
+        stage = SimpleNamespace(branch=branch, sandbox=SimpleNamespace(root=str(root)))
+        client = BranchClient(stage)  # pyright: ignore[reportArgumentType]
+        if read:
+            await client.read_text_file("s", f"{root}/a.txt")
+        await asyncio.sleep(0.05)
+        (root / "a.txt").write_text("the user's\n")
+        with pytest.raises(RequestError, match="read it again"):
+            await client.write_text_file("s", f"{root}/a.txt", "the program's\n")
+        await client.write_text_file("s", f"{root}/a.txt", "the program's\n")  # it insists
+        await client.write_text_file("s", f"{root}/a.txt", "the program's own\n")
+        await client.write_text_file("s", f"{root}/new.txt", "new\n")
+        with pytest.raises(LandingRefused) as caught:
+            branch.land()
+        assert [row["path"] for row in caught.value.refused] == ["/a.txt"]
+        assert (root / "a.txt").read_text() == "the user's\n"

@@ -37,7 +37,7 @@ LOCAL = frozenset(
         "admin.agents", "admin.config", "admin.config_reload", "admin.doctor", "admin.serve", "admin.models",
         "admin.mcp.servers", "admin.mcp.login", "admin.mcp.serve",
         "admin.sandbox", "admin.state", "admin.token", "admin.backup", "admin.disk",
-        "admin.gateway", "admin.init", "admin.service", "completing",
+        "admin.gateway", "admin.init", "admin.service", "completing", "run.evaluate",
     }
 )  # fmt: skip
 """Modules about this machine: BOWERBIRD_URL, which is said once for a shell, does not concern them."""

@@ -1,6 +1,6 @@
-"""The options of `bowerbird attempt` and `bowerbird subagents …` (DE-21).
+"""The options of `bowerbird attempt`, `bowerbird eval` and `bowerbird subagents …` (DE-21).
 
-Here: names, types and help. Not here: what the commands do (`run/attempt.py`).
+Here: names, types and help. Not here: what the commands do (`run/attempt.py`, `run/evaluate.py`).
 """
 
 from collections.abc import Callable
@@ -50,7 +50,42 @@ def add_attempt(application: typer.Typer, call: Callable[..., int]) -> None:
             agents=agent or [], merge=merge, json=json, workspace=workspace,
         )  # fmt: skip
 
+    _add_eval(application, call)
     application.add_typer(_subagents(call), name="subagents")
+
+
+def _add_eval(application: typer.Typer, call: Callable[..., int]) -> None:
+    @application.command("eval")
+    def evaluate(  # pyright: ignore[reportUnusedFunction] - registered
+        suite: Annotated[
+            str, Argument(metavar="SUITE", help="Directory of tasks, or a file of SWE-bench-like instances.")
+        ],
+        model: Annotated[
+            list[str] | None, Option("--model", "-m", help="provider:model to be tried; repeatable.")
+        ] = None,
+        agent: Annotated[
+            list[str] | None,
+            Option("--agent", metavar="AGENT", help="Another vendor's agent to be tried; repeatable."),
+        ] = None,
+        task: Annotated[
+            list[str] | None, Option("--task", metavar="NAME", help="Only this task; repeatable.")
+        ] = None,
+        tries: Annotated[int, Option("--n", "-n", metavar="N", help="Tries of each task.")] = 1,
+        jobs: Annotated[
+            int | None,
+            Option("--jobs", "-j", metavar="N", help="Tries at once; default: 4, 1 with the embedded model."),
+        ] = None,
+        report: Annotated[
+            str | None,
+            Option("--report", metavar="FILE", help="JSON, its page beside it; default: ./eval-SUITE.json."),
+        ] = None,
+        again: Annotated[bool, Option("--again", help="Leave out what FILE has: try all again.")] = False,
+        json: _Json = False,
+    ) -> int:
+        """Judge models and agents by tasks with hidden checks."""
+        options = {name: value for name, value in locals().items() if name != "call"}
+        options |= {name: options[name] or [] for name in ("model", "agent", "task")}
+        return call("run.evaluate", "evaluate", **options)
 
 
 def _subagents(call: Callable[..., int]) -> typer.Typer:

@@ -16,7 +16,7 @@ from bowerbird.cli.terminal.exits import USAGE, CliExit
 COMMANDS = (
     "run", "diff", "land", "undo", "landings", "discard", "sessions", "show", "rename", "delete", "resume",
     "fork", "doctor", "config", "model", "sandbox", "serve", "tail", "send", "cancel", "approve", "deny",
-    "comment", "usage", "token", "mcp", "memory", "state", "attempt", "subagents", "tools", "skills",
+    "comment", "usage", "token", "mcp", "memory", "state", "attempt", "eval", "subagents", "tools", "skills",
     "agents", "completion", "complete-words", "backup", "restore", "disk", "trash", "export",
     "permissions", "init", "gateway", "service", "tasks", "channels",
 )  # fmt: skip

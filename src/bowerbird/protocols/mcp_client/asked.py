@@ -1,17 +1,20 @@
-"""How much a server may ask for at once, over any transport (PT-22, PT-23).
+"""What a server may say, over any transport (PT-22, PT-23).
 
-Here: its open requests counted as they come and are answered. Not here: the answers (`connection.py`).
+Here: its open requests counted as they come and are answered, the form of the tools that it lists. Not here:
+the answers (`connection.py`).
 """
 
 from collections import Counter
 from contextvars import Context
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import anyio
-from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, Tool
+from pydantic import ValidationError
 
 from bowerbird.protocols.mcp_client.child import Ring
 
+BROKEN = "bowerbird/broken"  # in the `_meta` of a tool: what is wrong with it
 MOST_ASKED = 200  # each is a task of ours until the server has read its answer
 
 
@@ -23,6 +26,27 @@ def bounded(streams: tuple[Any, Any], ring: Ring) -> tuple[Any, Any]:
     """
     asked = _Asked(ring)
     return _Heard(streams[0], asked), _Told(streams[1], asked)
+
+
+def _in_form(tool: Any, number: int) -> Any:
+    """Return a listed tool; for one that breaks MCP's form another that says why: else no tool is listed."""
+    why, fields = "it is no object", cast("dict[str, Any]", tool) if isinstance(tool, dict) else {}
+    name = fields.get("name")
+    named = name if isinstance(name, str) and name else f"tool {number + 1} of its list"
+    schema = fields.get("inputSchema")
+    if fields and named != name:
+        why = "it has no name"
+    elif fields and not (isinstance(schema, dict) and cast("dict[str, Any]", schema).get("type") == "object"):
+        why = 'its inputSchema is no schema with "type": "object"'
+    elif fields:
+        try:
+            Tool.model_validate(fields, by_name=False)
+        except ValidationError as error:
+            where = ".".join(str(part) for part in error.errors()[0]["loc"])
+            why = f"its {where} is not what MCP wants: {error.errors()[0]['msg']}"
+        else:
+            return fields
+    return {"name": named, "inputSchema": {"type": "object"}, "_meta": {BROKEN: why}}
 
 
 class _Asked:
@@ -42,6 +66,8 @@ class _Asked:
                 why = f"[the server asked for over {MOST_ASKED} things at once; the connection was ended]\n"
                 self._ring.add(why.encode())
                 return False
+        elif isinstance(message, JSONRPCResponse) and isinstance(listed := message.result.get("tools"), list):
+            message.result["tools"] = [_in_form(tool, n) for n, tool in enumerate(cast("list[Any]", listed))]
         return True
 
     def tell(self, message: Any) -> None:

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from bowerbird.core.errors import ToolDefinitionError
 from bowerbird.core.tasks import Tasks
+from bowerbird.protocols.mcp_client.asked import BROKEN
 from bowerbird.protocols.mcp_client.child import Ring
 from bowerbird.protocols.mcp_client.connection import MAX_TOOLS, Connection, ConnectionLost, Hooks
 from bowerbird.protocols.mcp_client.patterns import pattern_problems
@@ -215,7 +216,9 @@ class Server:
             if self.spec.approval_of(each.name) == "deny":
                 absent[name] = f"denied by mcp_servers.{self.spec.name}.approval"
                 continue
-            problem = "its name is used twice" if name in tools else schema_problem(each.input_schema)
+            problem = (each.meta or {}).get(BROKEN)
+            if problem is None:
+                problem = "its name is used twice" if name in tools else schema_problem(each.input_schema)
             problem = problem or patterns.get(each.name)
             if problem is None:
                 try:

@@ -4,14 +4,16 @@ Here: files, terminals, permissions, updates as events. Not here: the order of a
 """
 
 import asyncio
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from acp import RequestError, schema
 
-from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.errors import BowerbirdError, Stale
 from bowerbird.core.ids import new_id
+from bowerbird.core.threads import to_thread
 from bowerbird.providers.contract.types import AgentEvent
 from bowerbird.sandbox.run.command import exit_code
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 _MOST_TERMINALS = 16
 _TERMINAL_BYTES = 1 << 20
+_CLOCKS_NS = 20_000_000  # the files' clock lags behind the other one by up to a tick
 _PREFERRED = ("allow_once", "allow_always")
 _REFUSING = ("reject_once", "reject_always")
 
@@ -71,6 +74,9 @@ class BranchClient:
         self.denied: list[str] = []
         self._attempt, self._allow = attempt, allow
         self._terminals: dict[str, Terminal] = {}
+        self._seen: dict[str, str | None] = {}  # by path, the hash of what it read or wrote last
+        self._warned: set[str] = set()
+        self._began_ns = time.time_ns() - _CLOCKS_NS
 
     def on_connect(self, conn: "Agent") -> None:
         """Nothing to do: requests to the program come from elsewhere."""
@@ -126,18 +132,35 @@ class BranchClient:
             found = await self._attempt.branch.read_file(place, max(1, line or 1), max(0, limit or 0))
         except BowerbirdError as error:
             raise RequestError(-32602, str(error)) from error
+        self._seen[place] = found["hash"]
+        self._warned.discard(place)
         return schema.ReadTextFileResponse(content=str(found["content"]))
 
     async def write_text_file(
         self, session_id: str, path: str, content: str, **_: Any
     ) -> schema.WriteTextFileResponse:
-        """Write a file of the branch."""
-        place = self._on_branch(path)
+        """Write a file of the branch; over what it has not seen it is refused once, then it is a conflict."""
+        place, branch = self._on_branch(path), self._attempt.branch
         try:
-            await self._attempt.branch.write_file(place, content)
+            seen = self._seen.get(place) or await self._not_seen(place)
+            must = None if place in self._warned else seen
+            record = await branch.write_file(place, content, if_hash=must, seen=seen)
+        except Stale as error:
+            self._warned.add(place)
+            raise RequestError(-32602, str(error)) from error
         except BowerbirdError as error:
             raise RequestError(-32602, str(error)) from error
+        self._seen[place] = record["hash"]
+        self._warned.discard(place)
         return schema.WriteTextFileResponse()
+
+    async def _not_seen(self, place: str) -> str | None:
+        """Return "" for what its user saved since the program began, which reads in ways of its own, too."""
+        branch = self._attempt.branch
+        found = await branch.stat(place)
+        if found is None or found["type"] != "file" or found["mtime_ns"] < self._began_ns:
+            return None
+        return "" if await to_thread(branch.read_overlay, place) is None else None
 
     # ------------------------------------------------------------ terminals
 

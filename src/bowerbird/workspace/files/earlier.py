@@ -30,11 +30,15 @@ def look(state: BranchState, at: str | None, net: Callable[[], Iterable[Change]]
         return {change.path: own.get(change.path) for change in net()}
 
     if at is None:
-        return Browse(stack.view, changed)
+        return Browse(lambda: state.reading().view, changed, stack)
     # It only reads: nothing is freed.
     history = History(state.stack, state.manifest, state.storage, set[int])
-    view, own = history.view_at(at), history.own_at(at)
-    return Browse(view, lambda: {path: view.lookup(path) for path, _ in walk(own)})
+
+    def then() -> dict[str, Entry | None]:
+        view = history.view_at(at)
+        return {path: view.lookup(path) for path, _ in walk(history.own_at(at))}
+
+    return Browse(lambda: history.view_at(at), then, stack)
 
 
 def open_base(state: BranchState, path: str) -> OpenFile:

@@ -176,7 +176,7 @@ class BranchFiles:
             view = self._state.reading().view
             return list_files(view, pattern, offset=offset, limit=limit, include_ignored=include_ignored)
 
-        return await self._run(work, self._enter(["/"], tree=True))
+        return await self._run(lambda: self._state.stack.steadily(work), self._enter(["/"], tree=True))
 
     async def search_files(
         self,
@@ -222,7 +222,7 @@ class BranchFiles:
             return search.run()
 
         try:
-            return await self._run(work, self._enter(["/"], tree=True))
+            return await self._run(lambda: self._state.stack.steadily(work), self._enter(["/"], tree=True))
         except asyncio.CancelledError:
             for search in running:
                 search.cancel()
@@ -232,7 +232,8 @@ class BranchFiles:
         """Open a file as it was before this branch changed it; raises NotFound. The caller closes it."""
         from bowerbird.workspace.files.earlier import open_base
 
-        return open_base(self._state, lexical(path, self._state.workspace))
+        named = lexical(path, self._state.workspace)
+        return self._state.stack.steadily(lambda: open_base(self._state, named))
 
     def journal(self) -> JournalRecords:
         """Return copies of what was done on this branch, in order."""
@@ -245,7 +246,8 @@ class BranchFiles:
             LimitExceeded: over 64 MiB; use `read_bytes` with a length.
         """
         with os_errors(lexical(path, self._state.workspace)):
-            return file_reads.read_overlay(self._state.reading(), path)
+            look = self._state.stack.steadily
+            return look(lambda: file_reads.read_overlay(self._state.reading(), path))
 
     # ------------------------------------------------------------ writing
 
@@ -369,7 +371,10 @@ class BranchFiles:
     # ------------------------------------------------------------ threads and order
 
     async def _look(self, look: Callable[[Stack], _T], path: PathInput) -> _T:
-        return await self._run(lambda: look(self._state.reading()), self._enter([path]))
+        def work() -> _T:
+            return look(self._state.reading())
+
+        return await self._run(lambda: self._state.stack.steadily(work), self._enter([path]))
 
     def _enter(self, paths: Sequence[PathInput], *, writes: bool = False, tree: bool = False) -> Ticket:
         keys = [lexical(path, self._state.workspace) for path in paths]

@@ -8,6 +8,8 @@ All calls block; servers run them in a worker thread.
 
 import os
 from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
@@ -18,6 +20,7 @@ from bowerbird.workspace.tree.merged_view import MergedView, open_regular
 from bowerbird.workspace.tree.nodes import Entry
 from bowerbird.workspace.tree.paths import missing, resolve, shown, shown_path, sort_paths
 from bowerbird.workspace.tree.reserved import is_reserved
+from bowerbird.workspace.tree.stack import Stack
 
 
 class FileFacts(msgspec.Struct, frozen=True):
@@ -42,18 +45,49 @@ class OpenFile(msgspec.Struct, frozen=True):
     mtime_ns: int
 
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _steady(
+    look: "Callable[Concatenate[Browse, _P], _R]",
+) -> "Callable[Concatenate[Browse, _P], _R]":
+    @wraps(look)
+    def steady(browse: "Browse", /, *args: _P.args, **options: _P.kwargs) -> _R:
+        return browse.steadily(lambda: look(browse, *args, **options))
+
+    return steady
+
+
 class Browse:
     """A look at one state; make one per call.
 
     Args:
-        view: the merged view.
+        view: gives the merged view.
         changed: what the branch overrides by path, None = deleted; nothing for a workspace.
+        stack: of the branch, whose layers may go away meanwhile: then it is looked at again.
     """
 
-    def __init__(self, view: MergedView, changed: Callable[[], Mapping[str, Entry | None]] = dict) -> None:
-        self._view = view
+    def __init__(
+        self,
+        view: Callable[[], MergedView],
+        changed: Callable[[], Mapping[str, Entry | None]] = dict,
+        stack: Stack | None = None,
+    ) -> None:
+        self._fresh, self._stack = view, stack
+        self._view = view()
         self._changed = changed
 
+    def steadily(self, look: Callable[[], _R]) -> _R:
+        """Return what `look` says of one state."""
+
+        def anew() -> _R:
+            self._view = self._fresh()
+            return look()
+
+        return look() if self._stack is None else self._stack.steadily(anew)
+
+    @_steady
     def files(self, limit: int) -> tuple[list[FileFacts], bool]:
         """Return at most `limit` files by path, and whether there are more.
 
@@ -78,6 +112,7 @@ class Browse:
             rows.append(FileFacts(shown(path), size, mtime, path in changed))
         return rows, False
 
+    @_steady
     def some_files(self, most: int) -> tuple[list[FileFacts], bool]:
         """Return about the first `most` files that a walk meets, by path, and whether there are more.
 
@@ -104,6 +139,7 @@ class Browse:
                 rows.append(FileFacts(shown(path), stat.st_size, stat.st_mtime_ns, path in changed))
         return rows, len(found.files) >= most
 
+    @_steady
     def names(self, most: int) -> tuple[list[str], bool]:
         """Return paths of files that no ignore rule leaves out, at most `most`, and whether there are more.
 
@@ -113,6 +149,7 @@ class Browse:
         paths = [path[1:] for path in (*found.files, *found.links) if path.isprintable()]
         return sorted(paths)[:most], len(paths) > most
 
+    @_steady
     def changes(self) -> dict[str, FileFacts | None]:
         """Return the files that the branch has its own version of, None for what it deleted."""
         found: dict[str, FileFacts | None] = {}
@@ -125,6 +162,7 @@ class Browse:
                 found[shown(path)] = FileFacts(shown(path), entry.size, entry.mtime_ns, True)
         return found
 
+    @_steady
     def open(self, path: str) -> OpenFile:
         """Open a regular file; links are followed as long as they stay inside.
 
@@ -145,6 +183,7 @@ class Browse:
         seen = os.fstat(fd)
         return OpenFile(shown(found.path), fd, seen.st_size, seen.st_mtime_ns)
 
+    @_steady
     def has_directory(self, path: str) -> bool:
         """Whether a directory stands at a path, or where links at it lead."""
         try:

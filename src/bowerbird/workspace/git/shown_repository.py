@@ -54,7 +54,7 @@ def show_git(state: BranchState, history: Callable[[], History]) -> None:
     if state.reading().touched(ROOT) is not None:
         return
     with state.writing() as stack:
-        if _show(stack, history(), where):
+        if not stack.open_layer.live and _show(stack, history(), where):
             state.account.forget()
 
 
@@ -76,7 +76,7 @@ def _leave_out_hidden(state: BranchState, history: Callable[[], History]) -> Non
     if shown is None:
         return
     with state.writing() as stack:
-        if stack.touched(_INDEX) is None:
+        if stack.touched(_INDEX) is None and not stack.open_layer.live:
             state.git_refs.keep([_INDEX])  # an index of its own stands beside the refs that it belongs to
             history().shelf.put_layer({_INDEX: shown})
             state.account.forget()

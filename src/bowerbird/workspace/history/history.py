@@ -73,7 +73,12 @@ class History:
     # ------------------------------------------------------------ freezing
 
     def freeze(self, turn: str | None = None, *, live: bool = False) -> Snapshot:
-        """Seal the open layer and return the snapshot of the state as it is now."""
+        """Seal the open layer and return the snapshot of the state as it is now.
+
+        One that processes have mounted is copied.
+        """
+        if self._stack.open_layer.live:
+            return self.freeze_live(turn)
         self._stack.seal(snapshot=new_id("s"), turn=turn)
         return self.freeze_top(turn, live=live)
 

@@ -90,11 +90,18 @@ class LayerBuilder:
                     self._mark_opaque(path)
                 directories.append((path, entry))
                 continue
+            source = entry.source or ""
+            if copy:
+                try:
+                    _copy_file(source, self._root + path, entry)
+                except OSError as error:
+                    if error.errno not in handles.ABSENT:
+                        raise
+                    continue  # a process took it away since it was listed
+            elif not _link(source, self._root + path):
+                _copy_file(source, self._root + path, entry)
             self.paths += 1
             self.bytes += entry.size
-            source = entry.source or ""
-            if copy or not _link(source, self._root + path):
-                _copy_file(source, self._root + path, entry)
         for path, entry in reversed(directories):
             if entry.mtime_ns:
                 os.utime(self._root + path, ns=(entry.mtime_ns, entry.mtime_ns))

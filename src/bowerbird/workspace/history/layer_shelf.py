@@ -84,7 +84,7 @@ class LayerShelf:
             p: e.mode for p in parents_of(wanted) if (e := view.lookup(p)) is not None and e.kind == "dir"
         }
         closed = {path for path, side in wanted.items() if side is None or side.kind != "dir"}
-        self._save_bases(wanted, known or {})
+        self.save_bases(wanted, known or {})
         for path in sorted(wanted, key=os.fsencode):
             side = wanted[path]
             present = view.lookup(path) if path in closed or side is None else None
@@ -142,7 +142,7 @@ class LayerShelf:
         orig.link_many(linked)
         orig.save_many(plain)
 
-    def _save_bases(self, paths: Iterable[str], known: Mapping[str, Side | None]) -> None:
+    def save_bases(self, paths: Iterable[str], known: Mapping[str, Side | None]) -> None:
         """Save what stood at each path; what a change was decided on is not looked at again."""
         own, decided = self._stack.frozen_own, list[Change]()
         for path in paths:
@@ -153,6 +153,7 @@ class LayerShelf:
             else:
                 self._stack.save_base(path)
         self._take_bases(decided)
+        self._stack.took_already(change.path for change in decided)
 
     def _adopt(
         self, builder: "LayerBuilder", number: int, merged: Callable[[int], dict[str, Any]] | None

@@ -26,6 +26,9 @@ from bowerbird.workspace.tree.nodes import EMPTY, Entry, Node, entry_of, is_whit
 from bowerbird.workspace.tree.open_layer import discard
 from bowerbird.workspace.tree.stack import Stack, open_regular
 
+UNDER_WAY = "under-way-"
+"""Begins the names of changes of many paths that are taken back when a kill cuts them."""
+
 Had = Literal["nothing", "whiteout", "entry", "dir", "tree"]
 
 
@@ -96,6 +99,10 @@ class StepStore:
     def settle(self, call: str) -> None:
         """Drop what was saved for a call whose outcome is committed."""
         discard(self.directory_of(call))
+
+    def under_way(self) -> list[str]:
+        """Return the changes of many paths that are being made, or that a kill has cut."""
+        return [name for name in os.listdir(self._directory) if name.startswith(UNDER_WAY)]
 
     def count(self, call: str) -> int:
         """Return how many entries are saved for a call."""

@@ -8,6 +8,7 @@ may run while it is read or written, and swap links and directories in; so every
 through no link, and what is put in is made outside their reach and switched in by one rename.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Generator
@@ -96,7 +97,8 @@ class Mirror:
         """Make the copy equal to the branch where the branch changed since they last agreed.
 
         Args:
-            beside: processes work on it.
+            beside: processes work on it. What they changed since it was last looked at stays theirs:
+                `take_back` says it next time.
         """
         self.tree.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._catch_up()
@@ -113,9 +115,9 @@ class Mirror:
         self._note_unsure([*gone, *changed])
         with self._root() as root:
             for path in gone:
-                self._remove(root, path)
+                self._remove(root, path, beside=beside)
             for path in changed:
-                self._put(stack, root, path, wanted[path])
+                self._put(stack, root, path, wanted[path], beside=beside)
                 if beside and wanted[path].layer is None and (row := self._rows.get(path)) is not None:
                     row.late = True
         self._save()
@@ -125,14 +127,19 @@ class Mirror:
         row, sign = self._rows.get(path), branch_sign_of(entry)
         return self._closed.get(path) != sign if row is None else row.branch != sign
 
-    def _put(self, stack: Stack, root: int, path: str, entry: Entry) -> None:
+    def _put(self, stack: Stack, root: int, path: str, entry: Entry, *, beside: bool) -> None:
         """Put one entry in; the row says what the copy then has, `UNKNOWN` where a process was faster."""
         sign = branch_sign_of(entry)
         try:
             with _parent(root, path) as (above, name):
+                if beside and not self._is_as_seen(path, above, name):
+                    return
+                if beside and self._holds(stack, path, above, name, entry):
+                    self._rows[path].branch = sign
+                    return
                 is_dir = entry.kind == "dir"
                 made = Row(_make_directory(above, name, entry.mode), sign) if is_dir else None
-                self._rows[path] = made or self._switch(stack, above, name, path, entry)
+                self._rows[path] = made or self._switch(stack, above, name, path, entry, beside=beside)
         except (NotFound, SpecialFile):  # the user took it away meanwhile
             self._remove(root, path)
         except PermissionError:  # only its owner reads it: it is left out, as a directory of that kind
@@ -143,13 +150,33 @@ class Mirror:
                 raise
             self._rows[path] = Row(UNKNOWN, sign)  # a process swapped something; `take_back` will say so
 
-    def _switch(self, stack: Stack, above: int, name: str, path: str, entry: Entry) -> Row:
+    def _is_as_seen(self, path: str, above: int, name: str) -> bool:
+        """Whether no process changed an entry of the copy since it was last looked at, or made one."""
+        row = self._rows.get(path)
+        try:
+            status = os.stat(name, dir_fd=above, follow_symlinks=False)
+        except FileNotFoundError:
+            return row is None
+        return row is not None and is_unchanged(row, above, name, status)
+
+    def _holds(self, stack: Stack, path: str, above: int, name: str, entry: Entry) -> bool:
+        """Whether the copy has the branch's bytes already: freezing them made another entry of them."""
+        row = self._rows.get(path)
+        if row is None or entry.kind != "file" or row.copy[:3] != ("file", entry.size, entry.mtime_ns):
+            return False
+        fd = owned.open_file(above, name)
+        try:
+            return _same_file(stack, path, entry, fd, row.copy[-1])
+        finally:
+            os.close(fd)
+
+    def _switch(self, stack: Stack, above: int, name: str, path: str, entry: Entry, *, beside: bool) -> Row:
         self._staging.mkdir(mode=0o700, exist_ok=True)
         staged = self._staging / str(os.getpid())
         discard(staged)
         if entry.kind == "symlink":
             staged.symlink_to(entry.target or "")
-            _replace(staged, above, name)
+            self._replace(staged, above, name, path, beside=beside)
             return Row(sign_of(os.stat(name, dir_fd=above, follow_symlinks=False)), branch_sign_of(entry))
         source = open_regular(stack.view, path, entry)
         try:
@@ -160,7 +187,7 @@ class Mirror:
                 os.fchmod(target, entry.mode)
                 os.utime(target, ns=(entry.mtime_ns, entry.mtime_ns))
                 before = os.fstat(target)
-                _replace(staged, above, name)
+                self._replace(staged, above, name, path, beside=beside)
                 seen = os.fstat(target)
                 digest = owned.digest(source) if owned.is_fresh(seen.st_mtime_ns) else b""
                 after = entry_of(os.fstat(source), None, entry.layer)  # its user may have saved meanwhile
@@ -172,11 +199,46 @@ class Mirror:
         untouched = (seen.st_mtime_ns, seen.st_size) == (before.st_mtime_ns, before.st_size)
         return Row(sign_of(seen) if untouched else UNKNOWN, sign, digest)
 
-    def _remove(self, root: int, path: str) -> None:
-        self._rows.pop(path, None)
+    def _replace(self, staged: Path, above: int, name: str, path: str, *, beside: bool) -> None:
+        """Switch an entry in; FileExistsError where a process changed what was there: that stays."""
+        row, to = self._rows.get(path), os.fsencode(name)
+        if not beside:
+            try:
+                os.rename(staged, name, dst_dir_fd=above)
+            except IsADirectoryError:
+                owned.remove_tree(above, name)
+                os.rename(staged, name, dst_dir_fd=above)
+            return
+        work = os.open(staged.parent, handles.DIRECTORY)
+        try:
+            if row is not None and row.copy[0] == "dir":
+                os.rmdir(name, dir_fd=above)
+            if row is None or row.copy[0] == "dir":
+                handles.rename_new(work, os.fsencode(staged.name), above, to)
+                return
+            handles.exchange(work, os.fsencode(staged.name), above, to)
+            seen = sign_of(staged.lstat())
+            if (*seen[:3], *seen[4:]) != (*row.copy[:3], *row.copy[4:]):  # renaming has changed the ctime
+                handles.exchange(work, os.fsencode(staged.name), above, to)
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
+            discard(staged)
+        except OSError as error:
+            if error.errno not in handles.UNSUPPORTED:
+                raise
+            os.rename(staged, name, dst_dir_fd=above)  # the next best, after a look a moment ago
+        finally:
+            os.close(work)
+
+    def _remove(self, root: int, path: str, *, beside: bool = False) -> None:
         try:
             with _parent(root, path) as (above, name):
-                owned.remove_tree(above, name)
+                if beside and not self._is_as_seen(path, above, name):
+                    return
+                if beside and self._rows[path].copy[0] == "dir":
+                    os.rmdir(name, dir_fd=above)  # with what a process made in it, it stays
+                else:
+                    owned.remove_tree(above, name)
+            self._rows.pop(path, None)
         except OSError as error:
             if error.errno not in handles.SWAPPED:
                 raise
@@ -387,14 +449,6 @@ def _make_directory(above: int, name: str, mode: int) -> Sign:
         return sign_of(os.fstat(fd))
     finally:
         os.close(fd)
-
-
-def _replace(staged: Path, above: int, name: str) -> None:
-    try:
-        os.rename(staged, name, dst_dir_fd=above)
-    except IsADirectoryError:
-        owned.remove_tree(above, name)
-        os.rename(staged, name, dst_dir_fd=above)
 
 
 def _same_file(stack: Stack, path: str, old: Entry | None, fd: int, mode: int) -> bool:

@@ -151,7 +151,10 @@ class BranchState:
                 mirror.bring_in(self.stack, beside=True)
 
     def _pick_up(self) -> None:
-        """Take what commands of a killed process left in their copy, before anything builds on the branch."""
+        """Take in what a killed process's commands left in their copy, and back what a kill has cut."""
+        for left in self.steps.under_way():
+            self.steps.rollback(left)
+            self.account.forget()
         use = CopyUse(self.directory / "copy")
         if self.mirror is None and use.was_killed:
             mirror = Mirror(self.directory / "copy")
@@ -166,7 +169,7 @@ class BranchState:
         self.alive()
         if not self._looked:
             self._looked = True
-            if CopyUse(self.directory / "copy").was_killed:
+            if CopyUse(self.directory / "copy").was_killed or self.steps.under_way():
                 with contextlib.suppress(BranchBusy), self.writing():  # busy: its process lives
                     pass
         mirror = self.mirror

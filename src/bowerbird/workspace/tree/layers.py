@@ -260,9 +260,12 @@ class FrozenLayer:
             raise LayerMissing(self.path) from error
         try:
             self._seen = _identity(os.fstat(fd))
-            return scan(fd, self.path, self.number, marks)
+            node = scan(fd, self.path, self.number, marks)
         finally:
             os.close(fd)
+        if not self.is_as_read():  # it was joined with others and taken away while it was read
+            raise LayerMissing(self.path)
+        return node
 
     def __repr__(self) -> str:
         return f"FrozenLayer({str(self.path)!r})"

@@ -7,13 +7,14 @@ Every method expects that the caller holds the branch's writer lock (`BranchStat
 
 import errno
 import os
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
+from copy import copy
 from pathlib import Path
 
 import msgspec
 
-from bowerbird.core.errors import NotDirectory, NotFound, SpecialFile
+from bowerbird.core.errors import BranchBusy, NotDirectory, NotFound, SpecialFile
 from bowerbird.core.processes.creation_mask import new_mode
 from bowerbird.core.timestamps import now_iso
 from bowerbird.workspace.tree import handles, owned, presence
@@ -22,7 +23,7 @@ from bowerbird.workspace.tree.layers import FrozenLayer
 from bowerbird.workspace.tree.manifest import LayerRecord
 from bowerbird.workspace.tree.merged_view import open_regular
 from bowerbird.workspace.tree.nodes import Entry, entry_of, find, walk
-from bowerbird.workspace.tree.open_layer import discard
+from bowerbird.workspace.tree.open_layer import OpenLayer, discard
 from bowerbird.workspace.tree.stack_reading import Layering, LayerState
 
 _TRIES = 5
@@ -250,6 +251,11 @@ class Stack(Layering):
         base = self.orig.get(path)
         return base.entry if base is not None else None
 
+    def took_already(self, paths: Iterable[str]) -> None:
+        """Take no other base of these in the present change than the one that was just saved."""
+        if self._taken is not None:
+            self._taken.update(dict.fromkeys(paths, False))
+
     def took(self, path: str) -> bool:
         """Whether the present change is the branch's first one of `path`."""
         return path not in self.orig or (self._taken is not None and path in self._taken)
@@ -345,8 +351,12 @@ class Stack(Layering):
 
         Returns:
             The frozen layer's number; None (and nothing done) when nothing was changed.
+
+        Raises:
+            BranchBusy: processes have it mounted: what they write later would go to the frozen one, unseen.
         """
         state = self._state
+        self.check_unmounted()
         if state.open.is_empty():
             return None
         number = state.open.number
@@ -370,6 +380,27 @@ class Stack(Layering):
         self._layers[number] = layer
         self._state = LayerState(self.ground, opened, state.own.plus(layer), state.lower)
         return number
+
+    def at_rest(self) -> "Stack":
+        """Return this stack, or while processes write the open layer, one that reads only what is frozen.
+
+        Whoever reads a file several times, or needs all of it from one moment, has the layer copied first.
+        """
+        state = self._state
+        if not state.open.live:
+            return self
+        rests = copy(self)
+        empty = OpenLayer(self.directory / "empty", self.directory / "work", state.open.number, None)
+        rests._state = LayerState(self.ground, empty, state.own, state.lower)
+        return rests
+
+    def check_unmounted(self) -> None:
+        """Refuse what takes the open layer away while processes have it mounted, with BranchBusy."""
+        if self._state.open.live:
+            raise BranchBusy(
+                f"a command runs on branch {self.directory.name} and writes to it: wait for its end, or "
+                "stop it, and try again"
+            )
 
     def drop_above(self, number: int) -> None:
         """Take back everything newer than the own layer `number` (0 = all), the open one included.

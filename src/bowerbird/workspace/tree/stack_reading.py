@@ -8,21 +8,25 @@ Reading needs no lock: it works on one immutable state (see `merged_view.py`).
 
 import os
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from bowerbird.core.errors import NotFound
+from bowerbird.core.errors import BranchBusy, NotFound
 from bowerbird.workspace.tree import handles
 from bowerbird.workspace.tree.fork_point import Base, OrigStore
 from bowerbird.workspace.tree.ground import Ground
-from bowerbird.workspace.tree.layers import FrozenLayer, Pile, Storage
+from bowerbird.workspace.tree.layers import FrozenLayer, LayerMissing, Pile, Storage
 from bowerbird.workspace.tree.manifest import ManifestFile
 from bowerbird.workspace.tree.merged_view import MergedView, open_regular
 from bowerbird.workspace.tree.nodes import Entry, Node, find, find_in, overlay, walk
 from bowerbird.workspace.tree.open_layer import OpenLayer
 
+_T = TypeVar("_T")
+_LOOKS = 8
+_PAUSE_S = 0.005
 DIRECTORIES = ("open", "work", "layers", "orig", "steps", "landings")
 """What a branch directory holds beside its manifest and lock."""
 
@@ -146,6 +150,36 @@ class Layering:
         self._state = LayerState(self.ground, opened, state.own, state.lower)
 
     # ------------------------------------------------------------ reading
+
+    def steadily(self, look: Callable[[], _T]) -> _T:
+        """Return what `look` does of one state; it is asked again when layers went away meanwhile.
+
+        Readers hold no lock: a turn's end joins layers, going back drops them, a landing replaces bases, and
+        processes take away what they made.
+
+        Raises:
+            BranchBusy: it never rests.
+        """
+        gone: Exception | None = None
+        for looks in range(_LOOKS):
+            held = self._state
+            try:
+                found = look()
+            except (FileNotFoundError, NotFound) as error:
+                # Beside processes the same thing twice is not there, two different ones went away.
+                is_so = not held.open.live or (gone is not None and str(error) == str(gone))
+                if isinstance(error, NotFound) and is_so and _is_there(held):
+                    raise
+                gone = error
+            else:
+                if _is_there(held):
+                    return found
+            if not _is_there(held):
+                time.sleep(_PAUSE_S * 2**looks)  # a writer is at it
+        if isinstance(gone, LayerMissing):
+            raise gone
+        busy = f"branch {self.directory.name} changes faster than it can be read; try again in a moment"
+        raise BranchBusy(busy) from gone
 
     @property
     def view(self) -> MergedView:
@@ -312,6 +346,10 @@ class Layering:
     def own_children(self, path: str) -> Mapping[str, Node]:
         """Return what this branch's own layers say about the children of a directory, by name."""
         return self._state.own_view.overrides(path).children
+
+
+def _is_there(state: LayerState) -> bool:
+    return all(layer.is_as_read() for layer in state.own.layers)
 
 
 def _same_file(entry: Entry) -> tuple[object, ...]:

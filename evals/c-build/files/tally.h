@@ -1,0 +1,2 @@
+int limit = 3;
+int over(const int *numbers, int count);

@@ -1,0 +1,3 @@
+#!/bin/bash
+./dump | gzip > backup.gz
+echo "backup done"

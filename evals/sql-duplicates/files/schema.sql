@@ -1,0 +1,1 @@
+CREATE TABLE subscriber (id INTEGER PRIMARY KEY, email TEXT NOT NULL, seen TEXT NOT NULL);

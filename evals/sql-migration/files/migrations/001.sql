@@ -1,0 +1,10 @@
+CREATE TABLE person (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    email TEXT NOT NULL UNIQUE
+);
+CREATE TABLE note (
+    id INTEGER PRIMARY KEY,
+    person INTEGER NOT NULL REFERENCES person (id) ON DELETE CASCADE,
+    text TEXT NOT NULL
+);

@@ -1,0 +1,3 @@
+export type Event =
+  | { kind: "sale"; cents: number }
+  | { kind: "gift"; to: string };

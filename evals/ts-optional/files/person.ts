@@ -1,0 +1,8 @@
+import type { Person } from "./types.ts";
+
+/** `Ada "ada" Lovelace, London, UK`; what is missing is left out with its comma: `Ada Lovelace, UK`, `Ada Lovelace`. */
+export function describe(person: Person): string {
+  const [first, ...rest] = person.name.split(" ");
+  const called = [first, `"${person.nickname}"`, ...rest].join(" ");
+  return `${called}, ${person.address!.town}, ${person.address!.country}`;
+}
