@@ -273,3 +273,27 @@ def test_a_failed_turn_there_is_gone_on_with_from_here(away, models):
     assert code == 1 and "the turn failed" in err
     models.script({"text": "Now it works."})
     assert away.ok("resume") == "Now it works.\n"
+
+
+def test_a_prompt_that_waits_shows_the_turns_of_other_doors(away, models):
+    """What is said there, what is answered, and what is asked, which is put here, too."""
+    models.reset()
+    asks = {"tools": [{"name": "bash", "input": {"command": "echo here | rev"}}]}
+    models.script({"text": "First."}, {"text": "From afar."}, asks, {"text": "Reversed."}, {"text": "Last."})
+    session = json.loads(away.ok("begin", "--json", "--approval"))["conversation_id"]
+    with Terminal(["--resume", session], cwd=away.home, environment=away.environment) as chat:
+        chat.wait_for("lists commands")
+        away.ok("send", session, "are you there?")
+        chat.wait_for("> are you there?")
+        chat.wait_for("From afar.")
+        chat.wait_for("ctx ·")
+        away.ok("send", session, "turn it around")
+        chat.wait_for("answer>")
+        chat.send("y\r")
+        chat.wait_for("Reversed.")
+        chat.wait_for("ctx ·")
+        chat.send("and now?\r")
+        chat.wait_for("Last.")
+        assert chat.text.count("> turn it around") == 1
+        chat.send("\x04")
+        assert chat.wait() == 0

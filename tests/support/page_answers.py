@@ -86,9 +86,6 @@ class PageWalk(Walk):
                 await asyncio.sleep(0.03)
         return True
 
-    async def _waits(self, live: LiveServer, request: str) -> bool:
-        return any(row["request_id"] == request for row in (await live.http.get("/api/approvals")).json())
-
     async def _open(self, live: LiveServer) -> None:
         where = f"{live.address}/dev/c/{self.conversation}"
         if self.page.url != where:

@@ -188,6 +188,9 @@ class Walk:
             self.wrong.append(f"an answer got {answer.status_code}: {answer.text}")
         return answer.status_code == 200
 
+    async def _waits(self, live: LiveServer, request: str) -> bool:
+        return any(row["request_id"] == request for row in (await live.http.get("/api/approvals")).json())
+
     async def _by_socket(self, live: LiveServer, request: str, said: dict[str, Any]) -> bool:
         name = f"n{self.draw.getrandbits(60)}"
         frame = {"type": "tool_approval_response", "request_id": request, "id": name, **said}

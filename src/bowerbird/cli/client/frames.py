@@ -128,10 +128,10 @@ def _approval(_: Frames, frame: wire.ToolApprovalRequest) -> ApprovalRequest:
 
 
 def _joined(_: Frames, frame: wire.TurnQueued) -> UserStep | None:
-    """What joins the turn is shown as a local turn shows it; other inputs begin turns of their own."""
-    if frame.kind != "steer" or frame.state != "queued" or not frame.content:
+    """What joins the turn is shown as a local turn shows it; what begins a turn is said by who shows that."""
+    if frame.state != "queued" or not frame.content:
         return None
-    return UserStep(user_text(frame.content), steer=True)
+    return UserStep(user_text(frame.content), steer=frame.kind == "steer")
 
 
 def _settings(_: Frames, frame: wire.Settings) -> SessionEvent | None:

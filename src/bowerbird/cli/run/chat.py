@@ -33,7 +33,7 @@ from bowerbird.cli.turn.asking import is_early_answer
 from bowerbird.cli.turn.painter import TurnPainter
 from bowerbird.cli.turn.story import Story
 from bowerbird.core.errors import BowerbirdError
-from bowerbird.core.events import ApprovalRequest
+from bowerbird.core.events import ApprovalRequest, UserStep
 from bowerbird.core.tasks import Tasks
 
 
@@ -91,6 +91,9 @@ class Chat:
         self._painter = TurnPainter(self.screen, self.story, self.markdown, quiet=options.quiet)
         self._watch: Watch | None = None
         self._turns: asyncio.Queue[str] = asyncio.Queue()
+        self._coming: set[str] = set()  # turns that are shown, or will be
+        self._sending = asyncio.Lock()
+        self._last_shown = 0
         self._worker: asyncio.Task[None] | None = None
         self._waiting_answer: asyncio.Future[str] | None = None
         self._stopping = False
@@ -159,9 +162,6 @@ class Chat:
         """Stop what runs (a turn stays resumable) and say how to come back."""
         is_turning = self._is_turning
         await self._background.cancel()
-        if self._worker is not None:
-            self._worker.cancel()
-            await asyncio.gather(self._worker, return_exceptions=True)
         await self._end_watch()
         if self.session is not None:
             terminal, thread_id = self.shell.terminal, self.session["id"]
@@ -180,8 +180,13 @@ class Chat:
         await self.client.drive(thread_id)
         self._watch = Watch(self.client, thread_id, int(self.session["cursor"]), say=self.screen.line)
         await self._watch.begin()
+        self._begin_showing()
 
     async def _end_watch(self) -> None:
+        if self._worker is not None:
+            self._worker.cancel()
+            await asyncio.gather(self._worker, return_exceptions=True)
+        self._turns = asyncio.Queue()
         watch, self._watch = self._watch, None
         if watch is not None:
             await watch.aclose()
@@ -246,16 +251,17 @@ class Chat:
         if message.said:
             self.screen.line(f"goes along: {', '.join(message.said)}", "dim")
         pictures = self.screen.pictures.named_in(text)
-        receipt = await self.client.send(session["id"], self.commands.attached(message.text), pictures)
-        self.commands.sent()
-        turn_id = str(receipt["turn_id"])
-        self._inbox[turn_id] = str(receipt["inbox_id"])
-        if self.screen.mode == "running":
-            self.screen.queued.append(one_line(text, 100))
-            self._queued[turn_id] = text
-        elif receipt["open_request"]:
-            await self._question_first(session["id"])
-        self.watch_turn(turn_id)
+        async with self._sending:
+            receipt = await self.client.send(session["id"], self.commands.attached(message.text), pictures)
+            self.commands.sent()
+            turn_id = str(receipt["turn_id"])
+            self._inbox[turn_id] = str(receipt["inbox_id"])
+            if self.screen.mode == "running":
+                self.screen.queued.append(one_line(text, 100))
+                self._queued[turn_id] = text
+            elif receipt["open_request"]:
+                await self._question_first(session["id"])
+            self.watch_turn(turn_id)
         return turn_id
 
     async def _question_first(self, thread_id: str) -> None:
@@ -275,8 +281,17 @@ class Chat:
 
     def watch_turn(self, turn_id: str, asked: ApprovalRequest | None = None) -> None:
         """Show a turn, beginning with what it asks already, once those before it have ended."""
+        self.elsewhere.discard(turn_id)
+        self._begin_showing()
+        if asked is None and turn_id in self._coming:
+            return
         self._asked[turn_id] = asked
+        self._coming.add(turn_id)
         self._turns.put_nowait(turn_id)
+        if self.screen.mode in ("idle", "feedback"):  # from now on Ctrl+C is for it
+            self.screen.mode = "running"
+
+    def _begin_showing(self) -> None:
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._show_turns(), name="chat turns")
             self._worker.add_done_callback(self._worker_ended)
@@ -294,9 +309,35 @@ class Chat:
 
     # ------------------------------------------------------------ turns
 
+    async def _next_turn(self) -> str:
+        """Return the next turn to show: one of this terminal, or one that another door begins."""
+        assert self._watch is not None
+        ours = asyncio.ensure_future(self._turns.get())
+        theirs = asyncio.ensure_future(self._watch.begun(self._is_new))
+        try:
+            await asyncio.wait({ours, theirs}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            theirs.cancel()
+            await asyncio.gather(theirs, return_exceptions=True)
+            if not ours.done():
+                ours.cancel()
+        if ours.done() and not ours.cancelled():
+            return ours.result()
+        turn_id = theirs.result()
+        self._coming.add(turn_id)
+        self.elsewhere.add(turn_id)
+        return turn_id
+
+    async def _is_new(self, turn: Row) -> bool:
+        """Whether nobody has shown this turn, or will; news of one that has been shown may come late."""
+        async with self._sending:  # what is sent from here begins before its receipt comes
+            if turn["turn_id"] in self._coming:
+                return False
+        return turn["n"] > self._last_shown or turn["state"] in ("queued", "running")
+
     async def _show_turns(self) -> None:
-        while not self._turns.empty():
-            turn_id = self._shown = self._turns.get_nowait()
+        while True:
+            turn_id = self._shown = await self._next_turn()
             self.screen.mode = "running"
             self.screen.doing("starting")
             self.screen.notifier.begin()
@@ -314,12 +355,19 @@ class Chat:
             await self.custom.ended(turn_id)
             await self._ended(turn)
             following = await self._watch.following(turn)
+            self._coming.discard(turn_id)
             if following is not None and self._turns.empty():
-                self._turns.put_nowait(following)
+                self.watch_turn(following)
 
     def _show(self, news: News) -> None:
         if news.usage is not None:
             self._context_tokens = int(news.usage.get("last_input_tokens") or 0)
+        published = news.published
+        if published is not None and published.turn_id == self._shown and self._shown in self.elsewhere:
+            said = published.event
+            if isinstance(said, UserStep) and not said.steer:
+                self.screen.line("")
+                self.screen.echo("> ", said.message.text)
         self._painter.news(news.published, news.todos)
 
     @property
@@ -334,6 +382,7 @@ class Chat:
     async def _ended(self, turn: Row) -> None:
         await self.refresh()
         assert self.session is not None, "its turn has ended"
+        self._last_shown = int(turn["n"])
         say_end(self, turn, self.session)
         told = self.session["title"] or "the turn", ended_as(turn["stop_reason"], failed=bool(turn["error"]))
         self.screen.notifier.tell(": ".join(told))
@@ -346,6 +395,7 @@ class Chat:
             self.screen.line(f"{plural(count, 'file')} changed: /diff · /land · /discard")
 
     def _worker_ended(self, worker: "asyncio.Task[None]") -> None:
+        self._coming.clear()
         if not worker.cancelled() and (error := worker.exception()) is not None:
             self.screen.line(sentence(error), "red")
             self.screen.mode = "idle"
@@ -360,7 +410,7 @@ class Chat:
 
     @property
     def _is_turning(self) -> bool:
-        return self._worker is not None and not self._worker.done()
+        return bool(self._coming)
 
     def _stop_key(self) -> None:
         """Ctrl+C in a turn: stop it, then ask for feedback; at a command's question: it is given up."""

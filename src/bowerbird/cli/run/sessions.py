@@ -175,8 +175,8 @@ async def _go_on(chat: "Chat", session: Row) -> None:
             where = "on the server" if is_server else "in another terminal"
             chat.screen.line(f"a turn runs {where}; follow it with: bowerbird tail {thread_id}", "yellow")
         if asked is not None or (state in ("queued", "running") and session["status"] != "running"):
-            chat.elsewhere |= {row["turn_id"]} if asked is not None or is_server else set()
             chat.watch_turn(row["turn_id"], asked)
+            chat.elsewhere |= {row["turn_id"]} if asked is not None or is_server else set()
 
 
 def say_end(chat: "Chat", turn: Row, session: Row) -> None:

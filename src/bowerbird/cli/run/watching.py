@@ -112,6 +112,20 @@ class Watch:
                 if event.stop_reason is not None and self._has_ended(turn):
                     return turn  # else it waited for an answer that has come already
 
+    async def begun(self, is_new: Callable[[Row], Awaitable[bool]]) -> str:
+        """Return the next new turn that begins here, or goes on; all that is told meanwhile is kept."""
+        held: list[News] = []
+        try:
+            while True:
+                if (news := await self._one()) is None:
+                    continue
+                held.append(news)
+                turn_id = self._begun(news)
+                if turn_id is not None and await is_new(await self._turn(turn_id)):
+                    return turn_id
+        finally:
+            self._kept.extendleft(reversed(held))
+
     async def following(self, turn: Row) -> str | None:
         """Return the turn that runs or waits to run after `turn`, or that carried its plan out meanwhile."""
         turns = await self._client.turns(self._thread_id)
@@ -186,9 +200,10 @@ class Watch:
         if not done:
             return None
         finished, self._next = self._next, None
-        news = finished.result()
-        self._is_lost = news.is_lost
+        self._kept.append(finished.result())
         await self.begin()
+        news = self._kept.popleft()
+        self._is_lost = news.is_lost
         return news
 
     async def aclose(self) -> None:
