@@ -255,6 +255,7 @@ class Agent:
         to = self._chance.choice((*_NAMES, "moved.txt"))
         if not (await self.use("move_file", src=name, dst=to)).is_error:
             self.texts.pop(to, None)
+            self._took_away(to)  # of something as alike as these files nobody can tell that it is another
 
     async def _chmod(self, name: str) -> None:
         await self.branch.bound("t_1", "x").set_executable(name, self._chance.random() < 0.5)

@@ -276,8 +276,8 @@ def _whole_renames(planned: "list[Planned]", force: bool) -> "list[Planned]":
         p.path: p for p in planned if p.decision.action == "conflict" and not (force and wins(p.decision))
     }
     made = [msgspec.structs.replace(p.change, base=None) for p in left.values() if p.change.new is not None]
-    gone = [p.change for p in planned if p.decision.action == "take" and p.change.new is None]
-    held = {source: left[path] for source, path in perhaps_moved([*gone, *made])}
+    taken = [p.change for p in planned if p.decision.action == "take" and p.change.base is not None]
+    held = {source: left[path] for source, path in perhaps_moved([*taken, *made])}
     return [
         msgspec.structs.replace(p, decision=msgspec.structs.replace(held[p.path].decision, result=p.ours))
         if p.path in held

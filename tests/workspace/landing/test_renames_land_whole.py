@@ -98,3 +98,23 @@ async def test_accepting_a_file_of_the_name_star_accepts_nothing_else(branch, ro
     assert branch.land(["*"], accept=[named]).refused == ()
     branch.land(accept=["*"])  # no file of that name waits any more: it is all
     assert (root / ".github/workflows/ci.yml").exists()
+
+
+async def test_a_file_whose_name_something_else_has_now_stays_until_its_new_name_lands(branch, root):
+    """Moved away and replaced: what was there would be on the branch only."""
+    await branch.move("job.txt", "renamed.txt")
+    await branch.move("other.txt", "job.txt")
+    (root / "renamed.txt").write_text("the user's\n")
+    landing = branch.land(partial=True)
+    assert landing.entries == ()
+    assert {row.path for row in landing.refused} == {"/job.txt", "/other.txt", "/renamed.txt"}
+    assert (root / "job.txt").read_text() == TEXT and (root / "other.txt").read_text() == "other\n"
+
+
+async def test_an_edited_file_lands_beside_a_copy_of_it_that_does_not(branch, root):
+    """It is still there, so nothing was moved."""
+    await branch.write_file("copy.txt", TEXT)
+    await branch.edit_file("job.txt", "line 3\n", "line three\n")
+    (root / "copy.txt").write_text("the user's\n")
+    landing = branch.land(partial=True)
+    assert [entry.path for entry in landing.entries] == ["/job.txt"]

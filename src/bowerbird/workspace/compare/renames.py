@@ -47,10 +47,23 @@ def renames_of(changes: Sequence[Change]) -> dict[str, Rename]:
 
 
 def perhaps_moved(changes: Sequence[Change]) -> list[tuple[str, str]]:
-    """Return each deleted file with each new one that it may have become, whichever is the likeliest."""
-    gone, made = _gone_and_made(changes)
-    equal = [(rename.source.path, new) for new, rename in _equal(gone, made).items()]
-    return [*equal, *((old, new) for _, _, old, new in _similar(gone, made))]
+    """Return each file with each new one that it may have become, whichever is the likeliest.
+
+    A file was moved away when it is deleted, and also when something else has its name now.
+    """
+    made = [c for c in changes if c.base is None and _content(c.new) is not None]
+    old = [c for c in changes if _content(c.base) is not None] if made else []
+    equal = [(rename.source.path, new) for new, rename in _equal(old, made).items()]
+    pairs = [*equal, *((path, new) for _, _, path, new in _similar(old, made))]
+    stayed = {c.path for c in old if c.path in {path for path, _ in pairs} and _is_still_there(c)}
+    return [pair for pair in pairs if pair[0] not in stayed]
+
+
+def _is_still_there(change: Change) -> bool:
+    base, new = _content(change.base), _content(change.new)
+    if base is None or new is None:
+        return False
+    return base.same(new) or _similarity(_lines(change.base), _lines(change.new)) >= LEAST
 
 
 def _gone_and_made(changes: Sequence[Change]) -> tuple[list[Change], list[Change]]:

@@ -353,33 +353,42 @@ def _git_units(entries: list[PlanEntry], force: bool) -> list[PlanEntry]:
 
 def _whole_renames(entries: list[PlanEntry]) -> list[PlanEntry]:
     """A renamed file lands at both of its names or at none: else the branch would have its only copy."""
-    staying = {entry.path for entry in entries if entry.refused is not None or entry.left_out}
-    gone = [
-        e.chosen.change for e in entries if _is_file(e.chosen.change.base) and e.chosen.change.new is None
-    ]
+    while True:
+        staying = {entry.path for entry in entries if entry.refused is not None or entry.left_out}
+        held = _held(entries, staying)
+        if not held.keys() - staying:
+            return entries
+        aside = {entry.path for entry in entries if entry.aside or entry.left_out}
+        entries = [
+            replace(e, refused=e.refused or held[e.path][0], aside=e.aside or held[e.path][1] in aside)
+            if e.path in held and not e.left_out
+            else e
+            for e in entries
+        ]
+
+
+def _held(entries: list[PlanEntry], staying: set[str]) -> dict[str, tuple[str, str]]:
+    """Return what may not land because of what stays: why, and the path that stays."""
+    changes = [entry.chosen.change for entry in entries]
+    old = [change for change in changes if _is_file(change.base)]
+    if not staying or not old:
+        return {}
     made = [
         # One that a file of the user's stands in the way of is a new name all the same.
         msgspec.structs.replace(change, base=None) if change.path in staying else change
-        for change in (entry.chosen.change for entry in entries)
+        for change in changes
         if _is_file(change.new)
     ]
-    if not staying or not gone or not any(c.path in staying for c in (*gone, *made)):
-        return entries
+    gone = [change for change in old if change.new is None]
     held = {
         path: (f"moved from {shown(rename.source.path)}, which stays as it is", rename.source.path)
         for path, rename in renames_of([*gone, *made]).items()
         if rename.source.path in staying
     }
     left = [change for change in made if change.path in staying or change.path in held]
-    for source, path in perhaps_moved([*gone, *left]):
+    for source, path in perhaps_moved([*(c for c in old if c.path not in staying), *left]):
         held.setdefault(source, (f"moved to {shown(path)}, which does not land", path))
-    aside = {entry.path for entry in entries if entry.aside or entry.left_out}
-    return [
-        replace(e, refused=e.refused or held[e.path][0], aside=e.aside or held[e.path][1] in aside)
-        if e.path in held and not e.left_out
-        else e
-        for e in entries
-    ]
+    return held
 
 
 def _is_file(side: Side | None) -> TypeGuard[Side]:
