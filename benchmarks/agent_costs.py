@@ -23,16 +23,20 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.fake_models import FakeModels
-from support.provider_rules import RULES
+from support.fake_models import FakeModels  # noqa: E402 - beside the path
+from support.provider_rules import RULES  # noqa: E402 - beside the path
 
 LEAST, BLOCKS_BACK, STEP = 1_024, 20, 128
-ANTHROPIC, OPENAI = (3.0, 3.75, 0.3, 15.0), (1.25, 1.25, 0.125, 10.0)  # USD per million: in, written, read, out
+ANTHROPIC, OPENAI = (
+    (3.0, 3.75, 0.3, 15.0),
+    (1.25, 1.25, 0.125, 10.0),
+)  # USD per million: in, written, read, out
 BARS = {"claude": 1.0, "mini": 1.15}
 TASK = "Work through the steps one after another; finish when the work is done."
 SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
-TEST = 'import unittest\n\n\nclass T(unittest.TestCase):\n' + "".join(
-    f"    def test_number_{n}_is_what_it_was_before(self):\n        self.assertEqual({n}, {n})\n\n" for n in range(40)
+TEST = "import unittest\n\n\nclass T(unittest.TestCase):\n" + "".join(
+    f"    def test_number_{n}_is_what_it_was_before(self):\n        self.assertEqual({n}, {n})\n\n"
+    for n in range(40)
 )
 
 
@@ -47,6 +51,24 @@ class Usage(NamedTuple):
 def size(value: Any) -> int:
     """About how many tokens `value` is."""
     return len(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)) // 4
+
+
+def unmarked(value: Any) -> Any:
+    """Return `value` without cache marks, wherever they are."""
+    if isinstance(value, list):
+        return [unmarked(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: unmarked(each) for key, each in value.items() if key != "cache_control"}
+
+
+def alike(one: str, other: str) -> int:
+    """Return how many characters two texts begin with alike."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
+    return low
 
 
 class Cache:
@@ -70,11 +92,13 @@ class Cache:
         for number, block in enumerate(blocks):
             if number == first:
                 hashed.update(json.dumps(turn, sort_keys=True).encode())
-            plain = {key: value for key, value in block.items() if key != "cache_control"}
+            if str(block.get("text", "")).startswith("x-anthropic-billing-header"):
+                block = {"text": "billing"}  # another with each request, and no part of the prompt
+            plain = unmarked(block)
             hashed.update(json.dumps(plain, sort_keys=True).encode())
             at += size(plain)
             seen.append((hashed.hexdigest(), at))
-            marks += [number] if block.get("cache_control") else []
+            marks += [number] if plain != block else []
         marks += [len(blocks) - 1] if body.get("cache_control") else []
         places = {place for mark in marks for place in range(max(0, mark - BLOCKS_BACK), mark + 1)}
         read = max((seen[place][1] for place in places if seen[place][0] in self.known), default=0)
@@ -85,8 +109,10 @@ class Cache:
 
     def openai(self, body: dict[str, Any]) -> Usage:
         """The longest beginning that an earlier request had, in whole steps."""
-        text = json.dumps([body.get("tools"), body.get("instructions"), body.get("messages") or body.get("input")])
-        same = max((len(os.path.commonprefix([text, old])) // 4 for old in self.texts), default=0)
+        text = json.dumps(
+            [body.get("tools"), body.get("instructions"), body.get("messages") or body.get("input")]
+        )
+        same = max((alike(text, old) // 4 for old in self.texts), default=0)
         self.texts.append(text)
         read = same // STEP * STEP if same >= LEAST else 0
         return Usage(size(text) - read, 0, read)
@@ -94,7 +120,11 @@ class Cache:
 
 def work(steps: int, own_tools: str) -> list[dict[str, Any]]:
     """Return the calls: name and input of a shell command, or of a tool for files of `own_tools`."""
-    files = sorted(path.name for path in (ROOT / "src/bowerbird/agent/turn_loop").glob("*.py") if path.stat().st_size > 2_000)
+    files = sorted(
+        path.name
+        for path in (ROOT / "src/bowerbird/agent/turn_loop").glob("*.py")
+        if path.stat().st_size > 2_000
+    )
     made: list[dict[str, Any]] = []
     for number in range(steps):
         name = files[number // 3 % len(files)]
@@ -106,12 +136,16 @@ def work(steps: int, own_tools: str) -> list[dict[str, Any]]:
             span = {"offset": start, "limit": 200}
             made.append({"file_path": name, **span} if own_tools == "claude" else {"path": name, **span})
         elif own_tools:
-            keys = ("file_path", "old_string", "new_string") if own_tools == "claude" else ("path", "old", "new")
+            keys = (
+                ("file_path", "old_string", "new_string") if own_tools == "claude" else ("path", "old", "new")
+            )
             made.append(dict(zip(keys, (name, '"""', f'"""{number} '), strict=True)) | {"replace_all": True})
         elif kind == 0:
             made.append({"command": f"sed -n '{start},{start + 199}p' {name}"})
         else:
-            made.append({"command": f"sed -i 's/\"\"\"/\"\"\"{number} /' {name} && git diff --stat {name} | tail -3"})
+            made.append(
+                {"command": f'sed -i \'s/"""/"""{number} /\' {name} && git diff --stat {name} | tail -3'}
+            )
     return made
 
 
@@ -142,10 +176,16 @@ def run(agent: Agent, steps: int, wire: str) -> dict[str, Any]:
     sums, main, out = [0, 0, 0], 0, 0
     with tempfile.TemporaryDirectory() as place, FakeModels() as fake:
         project, home = Path(place) / "project", Path(place) / "home"
-        shutil.copytree(ROOT / "src/bowerbird/agent/turn_loop", project, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / "src/bowerbird/agent/turn_loop", project, ignore=shutil.ignore_patterns("__pycache__")
+        )
         home.mkdir()
         (project / "test_small.py").write_text(TEST)
-        for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "a"]):
+        for words in (
+            ["init", "-q"],
+            ["add", "."],
+            ["-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "a"],
+        ):
             subprocess.run(["git", *words], cwd=project, check=True)
 
         def answer(body: dict[str, Any], _number: int) -> dict[str, Any]:
@@ -153,7 +193,9 @@ def run(agent: Agent, steps: int, wire: str) -> dict[str, Any]:
             found = cache.anthropic(body) if wire == "anthropic" else cache.openai(body)
             for at, value in enumerate(found):
                 sums[at] += value
-            said = [tool.get("name") or tool.get("function", {}).get("name") for tool in body.get("tools") or []]
+            said = [
+                tool.get("name") or tool.get("function", {}).get("name") for tool in body.get("tools") or []
+            ]
             names = {str(name) for name in said}
             step: dict[str, Any] = {"text": "Done."}
             if names & {"bash", "Bash"}:
@@ -163,7 +205,12 @@ def run(agent: Agent, steps: int, wire: str) -> dict[str, Any]:
                 elif agent.name.startswith("mini"):
                     step = {"text": "Done.", "tools": [{"name": "bash", "input": {"command": SUBMIT}}]}
             out += size(step)
-            usage = {"input": found.input, "output": size(step), "cache_read": found.read, "cache_write": found.write}
+            usage = {
+                "input": found.input,
+                "output": size(step),
+                "cache_read": found.read,
+                "cache_write": found.write,
+            }
             return step | {"usage": usage}
 
         fake.without |= {rule.name for rule in RULES}  # it prices; what is refused is seen elsewhere
@@ -175,7 +222,9 @@ def run(agent: Agent, steps: int, wire: str) -> dict[str, Any]:
             **agent.environment,
         }  # fmt: skip
         command = [part.replace("PLACE", place) for part in agent.command]
-        done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=500)
+        done = subprocess.run(
+            command, cwd=project, env=environment, capture_output=True, text=True, timeout=500
+        )
         refused = list(fake.refused)
     if main < steps:
         end = (done.stderr or done.stdout)[-600:]
@@ -183,31 +232,72 @@ def run(agent: Agent, steps: int, wire: str) -> dict[str, Any]:
     price = ANTHROPIC if wire == "anthropic" else OPENAI
     cost = sum(n * p for n, p in zip((*sums, out), price, strict=True)) / 1e6
     whole = sum(sums)
-    return {"cost": cost, "input": whole, "cached": sums[2] / whole if whole else 0.0, "output": out, "requests": main}
+    return {
+        "cost": cost,
+        "input": whole,
+        "cached": sums[2] / whole if whole else 0.0,
+        "output": out,
+        "requests": main,
+    }
 
 
 def agents(mini: str | None, claude: str | None, wire: str) -> list[Agent]:
     """Return who is there."""
     model = "anthropic:claude-sonnet-4-5" if wire == "anthropic" else "openai:gpt-5"
-    ours = [sys.executable, "-m", "bowerbird", "run", "--json", "--yes", "--max-turns", "200", "--model", model, TASK]
+    ours = [
+        sys.executable,
+        "-m",
+        "bowerbird",
+        "run",
+        "--json",
+        "--yes",
+        "--max-turns",
+        "200",
+        "--model",
+        model,
+        TASK,
+    ]
     found = [Agent("bowerbird", ours, {}), Agent("bowerbird, file tools", ours, {}, "bowerbird")]
     if mini:
-        words = [mini, "-t", TASK, "-m", model.replace(":", "/"), "--yolo", "--exit-immediately", "-o", "PLACE/out.json"]
-        quiet = {"MSWEA_CONFIGURED": "true", "MSWEA_COST_TRACKING": "ignore_errors", "MSWEA_SILENT_STARTUP": "1"}
+        words = [
+            mini,
+            "-t",
+            TASK,
+            "-m",
+            model.replace(":", "/"),
+            "--yolo",
+            "--exit-immediately",
+            "-o",
+            "PLACE/out.json",
+        ]
+        quiet = {
+            "MSWEA_CONFIGURED": "true",
+            "MSWEA_COST_TRACKING": "ignore_errors",
+            "MSWEA_SILENT_STARTUP": "1",
+        }
         found.append(Agent("mini-swe-agent", words, quiet))
     if claude and wire == "anthropic":
         words = [
             claude, "-p", TASK, "--model", "claude-sonnet-4-5", "--permission-mode", "acceptEdits", "--allowedTools",
             "Bash", "Read", "Edit", "--output-format", "json",
         ]  # fmt: skip
-        quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1", "IS_SANDBOX": "1"}
-        found += [Agent("claude code", words, quiet), Agent("claude code, file tools", words, quiet, "claude")]
+        quiet = {
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "IS_SANDBOX": "1",
+        }
+        found += [
+            Agent("claude code", words, quiet),
+            Agent("claude code, file tools", words, quiet, "claude"),
+        ]
     return found
 
 
 def main() -> int:
     """Print the table; see the module."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--steps", type=int, nargs="+", default=[10, 30, 80])
     parser.add_argument("--mini", help="the program `mini` of a mini-swe-agent in an environment of its own")
     parser.add_argument("--claude", help="the program `claude`")

@@ -11,9 +11,9 @@ from bowerbird.sessions.branches.open_work import has_open_work
 from bowerbird.sessions.inbox.accept import ANSWER_DOOR
 from bowerbird.sessions.money_limits import Authority, set_limit
 from bowerbird.sessions.settings import SessionSettings
+from bowerbird.store.journal.outcomes import By as OutcomesBy
+from bowerbird.store.journal.outcomes import outcome_rows
 from bowerbird.store.rows.meta import get_meta, set_meta
-from bowerbird.store.rows.outcomes import By as OutcomesBy
-from bowerbird.store.rows.outcomes import outcome_rows
 from bowerbird.store.rows.owners import (
     changed_sessions,
     owner_of_answer,

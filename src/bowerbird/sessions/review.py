@@ -26,7 +26,7 @@ from bowerbird.sessions.live.hub import Live, Published
 from bowerbird.sessions.live.landing_watch import Told, watched
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.sessions.wishes import NO_CHECK, Commits, CommitWish, Discarded, ToLand, named_changes
-from bowerbird.store.rows.outcomes import Event, settle
+from bowerbird.store.journal.outcomes import Event, settle
 from bowerbird.store.rows.owners import sessions_of_branches
 from bowerbird.store.rows.sessions import find_session, get_session
 

@@ -1,6 +1,6 @@
 """`bowerbird usage`: tokens and money by a key, and what became of changes (UI-47).
 
-Here: the tables. Not here: the sums (`store/rows/usage_report.py`) and counts (`store/rows/outcomes.py`).
+Here: the tables. Not here: the sums (`store/rows/usage_report.py`) and counts (`store/journal/outcomes.py`).
 """
 
 from collections.abc import Mapping

@@ -15,7 +15,7 @@ from bowerbird.providers.contract.errors import AgentSessionError
 from bowerbird.providers.contract.types import AgentRequest, BranchRef
 from bowerbird.sessions.provider_agents.unreviewed import DOOR, land_unreviewed
 from bowerbird.sessions.values import NewSession
-from bowerbird.store.rows.outcomes import note_run
+from bowerbird.store.journal.outcomes import note_run
 from bowerbird.store.rows.sessions import (
     SessionRow,
     find_session,

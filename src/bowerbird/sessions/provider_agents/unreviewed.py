@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.sessions.live.landing_watch import watched
 from bowerbird.sessions.review import outcome_of
-from bowerbird.store.rows.outcomes import settle
+from bowerbird.store.journal.outcomes import settle
 from bowerbird.store.rows.sessions import get_session
 
 if TYPE_CHECKING:

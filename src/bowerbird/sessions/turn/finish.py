@@ -43,8 +43,8 @@ from bowerbird.sessions.turn.end_transaction import (
     pause_turn,
 )
 from bowerbird.store.journal.journal import Append, Record
+from bowerbird.store.journal.outcomes import OWN_AGENT, note_work, settle
 from bowerbird.store.rows.outbox import OutboxRow, insert_parcels
-from bowerbird.store.rows.outcomes import OWN_AGENT, note_work, settle
 from bowerbird.store.rows.sessions import SessionRow
 from bowerbird.store.rows.turns import TurnRow
 
