@@ -59,7 +59,10 @@ def unmarked(value: Any) -> Any:
         return [unmarked(each) for each in value]
     if not isinstance(value, dict):
         return value
-    return {key: unmarked(each) for key, each in value.items() if key != "cache_control"}
+    kept = {key: unmarked(each) for key, each in value.items() if key != "cache_control"}
+    if isinstance(kept.get("content"), str):  # a text alone is the same as a list of it
+        kept["content"] = [{"type": "text", "text": kept["content"]}]
+    return kept
 
 
 def alike(one: str, other: str) -> int:
@@ -92,13 +95,13 @@ class Cache:
         for number, block in enumerate(blocks):
             if number == first:
                 hashed.update(json.dumps(turn, sort_keys=True).encode())
-            if str(block.get("text", "")).startswith("x-anthropic-billing-header"):
-                block = {"text": "billing"}  # another with each request, and no part of the prompt
             plain = unmarked(block)
+            if str(plain.get("text", "")).startswith("x-anthropic-billing-header"):
+                plain = {"text": "billing"}  # another with each request, and no part of the prompt
             hashed.update(json.dumps(plain, sort_keys=True).encode())
             at += size(plain)
             seen.append((hashed.hexdigest(), at))
-            marks += [number] if plain != block else []
+            marks += [number] if '"cache_control":' in json.dumps(block) else []
         marks += [len(blocks) - 1] if body.get("cache_control") else []
         places = {place for mark in marks for place in range(max(0, mark - BLOCKS_BACK), mark + 1)}
         read = max((seen[place][1] for place in places if seen[place][0] in self.known), default=0)
@@ -223,7 +226,7 @@ def run(agent: Agent, steps: int, wire: str) -> dict[str, Any]:
         }  # fmt: skip
         command = [part.replace("PLACE", place) for part in agent.command]
         done = subprocess.run(
-            command, cwd=project, env=environment, capture_output=True, text=True, timeout=500
+            command, check=False, cwd=project, env=environment, capture_output=True, text=True, timeout=500
         )
         refused = list(fake.refused)
     if main < steps:
