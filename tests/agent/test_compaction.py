@@ -118,6 +118,8 @@ def test_once_replaced_always_replaced(batches: list[tuple[list[str], int, bool]
     replaced: dict[str, str] = {}
     for end in range(1, len(events) + 1):
         history = History.of(events[:end], room=room)
+        if history.pending_calls:
+            continue  # nothing is sent before all results of a message are there
         now = {r.tool_use_id: result_text(r) for m in sent_view(history).messages for r in m.tool_results}
         for call, text in replaced.items():
             assert now[call] == text

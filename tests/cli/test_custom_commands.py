@@ -35,6 +35,15 @@ def table(tmp_path_factory, models, servers, client):
             place = top / ".bowerbird/commands"
             place.mkdir(parents=True, exist_ok=True)
             (place / name).write_text(text)
+        for name, text in (
+            ("commands/web/fix.md", "---\nargument-hint: N\nmodel: haiku\n---\nFix issue $1 well."),
+            ("commands/ship.md", "of the command"),
+            ("skills/ship/SKILL.md", "---\ndisable-model-invocation: true\n---\nShip it now."),
+            ("skills/ship/notes.md", "no command"),
+            ("commands/both.md", "of another agent"),
+        ):
+            (made.project / ".claude" / name).parent.mkdir(parents=True, exist_ok=True)
+            (made.project / ".claude" / name).write_text(text)
         yield made
 
 
@@ -89,6 +98,19 @@ def test_a_command_is_text_for_the_model_and_runs_nothing(table, chat):
     assert "Review src/ now with care. !`touch ran.txt` @a.txt" in said
     assert "Use only these tools: read_file, grep." in said and "attachment" not in said
     assert "changed: /diff" not in chat.text and not (table.project / "ran.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "sent"),
+    [("/fix 12", "Fix issue 12 well."), ("/ship", "Ship it now."), ("/both", "of the person")],
+)
+def test_commands_and_skills_for_claude_code_are_typed_like_ones_own(table, chat, typed, sent):
+    """The model that one of them names is another program's; a skill wins over a command."""
+    table.fake.script({"text": f"done with {typed}"})
+    chat.send(f"{typed}\r")
+    chat.wait_for(f"done with {typed}")
+    chat.wait_for("ctx ·")
+    assert sent in last_message(table) and table.fake.requests[-1]["model"] != "haiku"
 
 
 def test_the_persons_own_command_wins(table, chat):

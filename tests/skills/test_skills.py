@@ -55,7 +55,6 @@ def test_skills_are_found_sorted_with_what_their_front_matter_says(tmp_path: Pat
         ("just text", "'key: value'"),
         ("name: other\ndescription: D", "the directory is 'broken'"),
         ("name: Broken!\ndescription: D", "lower-case"),
-        ("description: D", "name is None"),
         ("name: broken", "description must be"),
         ("name: broken\ndescription: ''", "description must be"),
         (f"name: broken\ndescription: {'d' * 1025}", "description must be"),
@@ -190,3 +189,30 @@ def test_every_bundled_skill_names_only_tools_that_exist() -> None:
     for skill in library.all():
         words = set(re.findall(r"`([a-z]+_[a-z_]+)`", library.body(skill)))
         assert words <= BUILTIN_NAMES, skill.name
+
+
+def test_skills_for_other_agents_are_the_projects_own_and_each_is_shown_once(tmp_path: Path) -> None:
+    """`.agents/skills` of Codex, `.claude/skills` of Claude Code; one often is a link to the other."""
+    write(tmp_path, "mine")
+    write(tmp_path / ".agents", "deploy", "description: Deploy it.")
+    write(tmp_path / ".agents", "mine", "name: mine\ndescription: Not this one.")
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude" / "skills").symlink_to("../.agents/skills")
+    library = own(tmp_path)
+    assert [(s.name, s.description) for s in library.offered()] == [
+        ("deploy", "Deploy it."), ("mine", "About mine."),
+    ]  # fmt: skip
+    assert len(library.all()) == 3
+
+
+def test_a_skill_that_only_people_may_call_is_not_offered(tmp_path: Path) -> None:
+    write(tmp_path / ".claude", "ship", "description: Ship it.\ndisable-model-invocation: true")
+    library = own(tmp_path)
+    assert library.offered() == [] and "disable-model-invocation" in str(library.all()[0].hidden)
+
+
+def test_a_directory_of_skills_outside_of_the_workspace_is_not_read(tmp_path: Path) -> None:
+    write(tmp_path / "elsewhere", "theirs")
+    (tmp_path / "here" / ".claude").mkdir(parents=True)
+    (tmp_path / "here" / ".claude" / "skills").symlink_to(tmp_path / "elsewhere" / "skills")
+    assert own(tmp_path / "here").all() == []

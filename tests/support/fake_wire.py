@@ -94,6 +94,7 @@ class Plan:
             [f"idea{i % 10} " for i in range(thinking)] if isinstance(thinking, int) else _pieces(thinking, 4)
         )
         self.signature = step.get("signature", "fakesig")
+        self.message = f"msg_fake_{salt}_{number}"
         self.stop = step.get("stop") or ("tool_use" if self.tools else "end_turn")
         counted = sum(len(str(m.get("content"))) for m in body.get("messages", [])) // 4 + 1
         used = len(self.text) + len(self.thinking) + 20 * len(self.tools)
@@ -130,7 +131,7 @@ def _anthropic_usage(plan: Plan) -> dict[str, int]:
 
 def anthropic_events(plan: Plan, body: dict[str, Any]) -> Iterator[tuple[bytes, bool]]:
     start = {
-        "id": "msg_fake",
+        "id": plan.message,
         "type": "message",
         "role": "assistant",
         "model": body.get("model"),
@@ -174,7 +175,7 @@ def anthropic_json(plan: Plan, body: dict[str, Any]) -> dict[str, Any]:
         {"type": "tool_use", "id": t["id"], "name": t["name"], "input": t["input"]} for t in plan.tools
     ]
     whole = {
-        "id": "msg_fake",
+        "id": plan.message,
         "type": "message",
         "role": "assistant",
         "model": body.get("model"),
@@ -250,7 +251,7 @@ def _responses_items(plan: Plan) -> list[dict[str, Any]]:
         items.append({"type": "reasoning", "id": "rs_fake", "summary": summary, "encrypted_content": kept})
     if plan.text:
         part = {"type": "output_text", "text": "".join(plan.text), "annotations": []}
-        said = {"type": "message", "id": "msg_fake", "role": "assistant", "status": "completed"}
+        said = {"type": "message", "id": plan.message, "role": "assistant", "status": "completed"}
         items.append({**said, "phase": "commentary" if plan.tools else "final_answer", "content": [part]})
     for tool in plan.tools:
         call = {

@@ -8,6 +8,7 @@ from bowerbird.channels.accepting import QUESTION_FIRST, Desk
 from bowerbird.channels.commands import Asked, Command, Commands
 from bowerbird.channels.facts import Facts
 from bowerbird.core.errors import NotFound, SessionError
+from bowerbird.core.events import CUT_SHORT
 from bowerbird.sessions.service import SessionService
 from bowerbird.store.rows.sessions import SessionRow
 
@@ -77,7 +78,8 @@ class SessionCommands:
         if self._tier:
             lines.append(f"Isolation: {self._tier}")
         waits = f", waits for {_WAITS.get(info.pending, info.pending)}" if info.pending else ""
-        lines.append(f"Turn: {info.turns} ({info.status}{waits})")
+        ended = f"stopped: {info.stop_reason}" if info.stop_reason in CUT_SHORT else info.status
+        lines.append(f"Turn: {info.turns} ({ended if info.status == 'done' else info.status}{waits})")
         lines.append(f"Queue: {info.queued}")
         lines.append(f"Unlanded changes: {info.changed_files}")
         lines.append("Cost: not known" if info.cost is None else f"Cost: ${info.cost:.4f}")

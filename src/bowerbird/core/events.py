@@ -37,6 +37,10 @@ _WIRE_STOP: dict[str, str] = {
 }
 
 
+CUT_SHORT = frozenset(("max_turns", "token_budget", "budget", "deadline", "stuck", "truncated"))
+"""Ends of turns that a limit ended, by their names in journal and wire: neither done nor failed."""
+
+
 def wire_stop(stop: RunStop) -> str:
     """Return the name of `stop` in journal and wire."""
     return _WIRE_STOP.get(stop, stop)

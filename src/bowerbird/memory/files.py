@@ -6,6 +6,8 @@ has landed it. Not here: branches, prompts.
 """
 
 import os
+import posixpath
+import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,10 +19,18 @@ from bowerbird.core.errors import WorkspaceError
 from bowerbird.core.threads import to_thread
 
 MEMORY_FILES = ("IDENTITY.md", "AGENT.md", "MEMORY.md", "AGENTS.md")
-INSTEAD = ("CLAUDE.md", "GEMINI.md", ".cursorrules")
-"""Instructions written for other agents: the first that exists is read where there is no AGENTS.md."""
+OVERRIDE = "AGENTS.override.md"
+"""Read in place of AGENTS.md where it exists, as Codex does."""
+BESIDE = ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md")
+"""Instructions for Claude Code: read after AGENTS.md, with the files that they import."""
+INSTEAD = ("GEMINI.md", ".cursorrules")
+"""Instructions written for other agents: the first that exists is read where there is none of the above."""
 PROTECTED = ("IDENTITY.md", "AGENT.md", "AGENTS.md", "skills/**")
 MAX_MEMORY_BYTES = 32 * 1024
+MAX_IMPORTED = 32 * 1024  # characters of all imported files
+MAX_HOPS = 5  # as in Claude Code: a file imports one that imports one …
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_IMPORT = re.compile(r"(?<!\S)@(?:\./)?([\w./-]+\.md)\b", re.ASCII)
 
 
 class ReadsBytes(Protocol):
@@ -58,15 +68,48 @@ async def read_memory(
         >>> async def names(branch: ReadsBytes) -> list[str]:
         ...     return [file.name for file in await read_memory(branch)]
     """
-    found = [
-        file
-        for name in names
-        if (file := await _file(branch, name, is_protected=name in protected)) is not None
-    ]
-    if "AGENTS.md" in names and all(file.name != "AGENTS.md" for file in found):
+    found: list[MemoryFile] = []
+    for name in names:
+        file = await _file(branch, OVERRIDE, is_protected=True) if name == "AGENTS.md" else None
+        file = file or await _file(branch, name, is_protected=name in protected)
+        found += [] if file is None else [file]
+    if "AGENTS.md" not in names:
+        return found
+    for name in BESIDE:
+        file = await _file(branch, name, is_protected=True)
+        if file is not None and all(file.text != other.text for other in found):
+            imported = await _imported(branch, file, [*found, file])
+            # A file that says nothing but `@AGENTS.md` is that file, which stands here already.
+            found += [file, *imported] if _IMPORT.sub("", file.text).strip() else imported
+    if all(file.name in names and file.name != "AGENTS.md" for file in found):
         for name in INSTEAD:
             if (file := await _file(branch, name, is_protected=True)) is not None:
                 return [*found, file]
+    return found
+
+
+async def _imported(branch: ReadsBytes, top: MemoryFile, known: list[MemoryFile]) -> list[MemoryFile]:
+    """Return the Markdown files of the workspace that `top` imports with `@path`, and what these import.
+
+    Nothing else is: a repository could have any file of the directory sent.
+    """
+    names = {file.name for file in known} | {OVERRIDE, "AGENTS.md"}
+    found: list[MemoryFile] = []
+    layer, room = [top], MAX_IMPORTED
+    for _ in range(MAX_HOPS):
+        asked = [
+            posixpath.normpath(posixpath.join(posixpath.dirname(file.name), path))
+            for file in layer
+            for path in _IMPORT.findall(_CODE.sub("", file.text))
+        ]
+        layer = list[MemoryFile]()
+        for name in dict.fromkeys(asked):
+            file = None if name in names or room <= 0 else await _file(branch, name, is_protected=True)
+            names.add(name)
+            if file is not None:
+                room -= len(file.text)
+                layer.append(file)
+        found += layer
     return found
 
 

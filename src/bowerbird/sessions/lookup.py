@@ -11,6 +11,8 @@ from bowerbird.sessions.branches.open_work import has_open_work
 from bowerbird.sessions.inbox.accept import ANSWER_DOOR
 from bowerbird.sessions.money_limits import Authority, set_limit
 from bowerbird.sessions.settings import SessionSettings
+from bowerbird.store.journal.outcomes import By as OutcomesBy
+from bowerbird.store.journal.outcomes import outcome_rows
 from bowerbird.store.rows.meta import get_meta, set_meta
 from bowerbird.store.rows.owners import (
     changed_sessions,
@@ -25,7 +27,7 @@ from bowerbird.store.rows.usage import MoneyScope, Standing, standings
 from bowerbird.store.rows.usage_report import OWN, By, limits_of, standing_limits, usage_rows
 from bowerbird.store.store import Store
 
-__all__ = ("OWN", "By", "Lookup", "SessionRow")
+__all__ = ("OWN", "By", "Lookup", "OutcomesBy", "SessionRow")
 
 
 class Lookup:
@@ -70,6 +72,12 @@ class Lookup:
     ) -> list[dict[str, Any]]:
         """Return sums by key; see `usage_rows`."""
         return await self._store.read(lambda c: usage_rows(c, by, since=since, until=until, owner=owner))
+
+    async def outcomes(
+        self, by: OutcomesBy, *, since: str | None, until: str | None, owner: str | None
+    ) -> list[dict[str, Any]]:
+        """Return what became of changes, by key; see `outcome_rows`."""
+        return await self._store.read(lambda c: outcome_rows(c, by, since=since, until=until, owner=owner))
 
     async def limits(self, owner: str | None = None) -> dict[tuple[str, str], float]:
         """Return the limits in USD that people set, by (scope, key); with `owner` only what is theirs."""

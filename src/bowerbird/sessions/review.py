@@ -8,7 +8,7 @@ counts in its own transaction (`turn/finish.py`). `sandbox/shell/shell_backend.p
 session.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,7 @@ from bowerbird.sessions.live.hub import Live, Published
 from bowerbird.sessions.live.landing_watch import Told, watched
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.sessions.wishes import NO_CHECK, Commits, CommitWish, Discarded, ToLand, named_changes
+from bowerbird.store.journal.outcomes import Event, settle
 from bowerbird.store.rows.owners import sessions_of_branches
 from bowerbird.store.rows.sessions import find_session, get_session
 
@@ -148,7 +149,7 @@ class Review:
         if landing.kind == "commit" and wanted.commit is not None:
             await self._tell(branch.id, f"committed {len(landing.entries)} paths on {wanted.commit.branch}")
         elif landing.entries or landing.history:
-            await self._tell(branch.id, f"landed {len(landing.entries)} paths as {landing.id}")
+            await self._tell(branch.id, f"landed {len(landing.entries)} paths as {landing.id}", landing)
         return landing
 
     async def land_upload(
@@ -223,7 +224,9 @@ class Review:
             undone = await in_thread(
                 lambda: landing.undo(some, force, parts, actor=actor, door=door, told=heard, commit=making)
             )
-        await self._tell(undone.branch, f"took {landing_id} back as {undone.id}")
+        await self._tell(
+            undone.branch, f"took {landing_id} back as {undone.id}", undone, half=parts is not None
+        )
         return undone
 
     async def _committing(
@@ -247,7 +250,7 @@ class Review:
         """Lead a landing that needs attention out of it; see `Workspace.fix_landing`."""
         workspace = await self._branches.workspace(directory)
         fixed = await in_thread(workspace.fix_landing, landing_id, how)
-        await self._tell(fixed.branch, f"{landing_id} is {fixed.state} now")
+        await self._tell(fixed.branch, f"{landing_id} is {fixed.state} now", fixed)
         return fixed
 
     # ------------------------------------------------------------ discarding
@@ -268,6 +271,7 @@ class Review:
             changes = await in_thread(branch.changes)
             old = await discard_changes(self._sessions.store, self._branches, thread_id)
             gone = Discarded(changes.paths, old)
+        await self.settled(thread_id, "discard")
         await self._sessions.note_changes(thread_id)
         self._say(thread_id, f"discarded {len(gone.paths)} paths")
         return gone
@@ -314,12 +318,31 @@ class Review:
 
     # ------------------------------------------------------------ telling
 
-    async def _tell(self, branch_id: str, text: str) -> None:
+    async def settled(
+        self,
+        thread_id: str,
+        kind: Literal["land", "discard", "undo"],
+        landing: "Landing | None" = None,
+        *,
+        half: bool = False,
+    ) -> None:
+        """Note what became of the changes of a session's turns."""
+        branch = await self._sessions.branch(thread_id)
+        pending = await to_thread(lambda: branch.changes(ignored=False).paths)
+        event = outcome_of(kind, pending, landing, half=half)
+        await self._sessions.store.write(lambda c: settle(c, thread_id, event))
+
+    async def _tell(
+        self, branch_id: str, text: str, landing: "Landing | None" = None, *, half: bool = False
+    ) -> None:
         """Count the changes of the session whose branch landed, or came back, and tell its viewers."""
         found = await self._sessions.store.read(lambda c: sessions_of_branches(c, [branch_id]))
         if branch_id in found:
             thread_id = found[branch_id][0]
             with suppress(UnknownSession):  # deleted by now: the files are as the landing says all the same
+                if landing is not None and landing.kind != "commit":
+                    is_back = landing.kind == "undo" or landing.state == "undone"
+                    await self.settled(thread_id, "undo" if is_back else "land", landing, half=half)
                 await self._sessions.note_changes(thread_id)
                 self._say(thread_id, text)
 
@@ -327,8 +350,22 @@ class Review:
         self._sessions.live.publish(Published(thread_id, None, None, Notice("landing", text)))
 
 
-def land_by_policy(branch: "Branch", told: Told, thread_id: str) -> str | None:
-    """Land everything that needs nobody's word; return what to tell people, None for nothing. Blocks."""
+def outcome_of(
+    kind: Literal["land", "discard", "undo"],
+    pending: Collection[str],
+    landing: "Landing | None" = None,
+    *,
+    half: bool = False,
+) -> Event:
+    """Return what the rows of a session's changes are told of a landing, an undo or a discard."""
+    if landing is None:
+        return Event(kind, frozenset(pending))
+    paths = frozenset(entry.path for entry in landing.entries)
+    return Event(kind, frozenset(pending), paths, landing.undoes or landing.id, half)
+
+
+def land_by_policy(branch: "Branch", told: Told, thread_id: str) -> "tuple[Landing, str] | None":
+    """Land all that needs nobody's word; return it and what to tell people, None for nothing. Blocks."""
     if not branch.changes(ignored=False).paths and not branch.has_new_commits:
         return None
     # What was written after something from outside was read arrives nowhere by itself.
@@ -345,4 +382,4 @@ def land_by_policy(branch: "Branch", told: Told, thread_id: str) -> str | None:
     refused = "".join(f"; not landed: {row.path} ({row.reason})" for row in landing.refused)
     arrived = sum(len(one.refs) for one in landing.history)
     history = f", {arrived} refs of git arrived" if arrived else ""
-    return f"{len(landing.entries)} paths landed{history}{refused}"
+    return landing, f"{len(landing.entries)} paths landed{history}{refused}"

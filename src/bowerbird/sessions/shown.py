@@ -53,6 +53,7 @@ def listed(info: "SessionInfo", *, asked: bool = False) -> dict[str, Any]:
         "message_count": info.messages,
         "updated_at": info.updated_at,
         "status": info.status,
+        "stop_reason": info.stop_reason,
         "changed_files": info.changed_files,
         "cost": info.cost,
         "pending_approval": asked or info.pending == "approval",

@@ -66,6 +66,7 @@ class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
         cost: USD of all its model calls, None when one of them has no price.
         pending: kind of the request that waits for a person, None for none.
         changed_files: files of its branch that differ from the workspace, as a review shows them.
+        stop_reason: why its newest turn ended, None where that has not.
     """
 
     thread_id: str
@@ -90,6 +91,7 @@ class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
     messages: int = 0
     pending: str | None = None
     changed_files: int = 0
+    stop_reason: str | None = None
 
 
 class Tokens(msgspec.Struct, frozen=True):

@@ -95,6 +95,7 @@ def _info(connection: Connection, row: SessionRow, sums: TurnSums) -> SessionInf
         messages=row.messages,
         pending=None if has_expired(connection, row.thread_id, sums.waiting_for) else sums.waiting_for,
         changed_files=row.changed_files,
+        stop_reason=sums.stop_reason,
     )
 
 

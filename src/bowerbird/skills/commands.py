@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from bowerbird.skills.library import read_inside
 from bowerbird.skills.skill import SkillProblem, front_fields, split_front_matter
 
 PLACE = ".bowerbird/commands"
+CLAUDE = (".claude/commands", ".claude/skills")
+"""Where Claude Code looks for the commands of a project; a skill is one under its name, and wins."""
 MAX_BYTES = 64 * 1024
 MOST = 2_000  # files of one directory that are read
 MOST_TEXT = 16 << 20  # bytes of them together
@@ -79,35 +82,43 @@ def custom_commands(workspace: Path | None, home: Path | None) -> list[CustomCom
     A file that is no command is left out: a repository must not break anybody's prompt. One that the bounds
     leave out is named, without a body, and says so.
     """
-    found = {command.name: command for command in _under(workspace, mine=False)}
-    found |= {command.name: command for command in _under(home, mine=True)}
+    found: dict[str, CustomCommand] = {}
+    for place in CLAUDE:  # a model's name there is one of another program
+        found |= {each.name: replace(each, model="") for each in _under(workspace, place, mine=False)}
+    found |= {command.name: command for command in _under(workspace, PLACE, mine=False)}
+    found |= {command.name: command for command in _under(home, PLACE, mine=True)}
     return sorted(found.values(), key=lambda command: command.name)
 
 
-def _under(top: Path | None, *, mine: bool) -> Iterator[CustomCommand]:
+def _under(top: Path | None, place: str, *, mine: bool) -> Iterator[CustomCommand]:
     if top is None:
         return
     inside = Path(os.path.realpath(top))
-    place = Path(os.path.realpath(inside / PLACE))
-    if not place.is_relative_to(inside):
+    if not Path(os.path.realpath(inside / place)).is_relative_to(inside):
         return  # a link that leads out of the workspace shows nobody's files
-    try:
-        with os.scandir(place) as entries:
-            names = sorted(entry.name for entry in entries if entry.name.endswith(".md"))
-    except OSError:
-        return
     room = MOST_TEXT
-    for at, name in enumerate(names):
+    for at, (name, path) in enumerate(_named(inside, place)):
         if at >= MOST or room <= 0:
-            if _NAME.fullmatch(name[:-3]):
-                yield CustomCommand(name[:-3], "", UNREAD, mine=mine)
+            if _NAME.fullmatch(name):
+                yield CustomCommand(name, "", UNREAD, mine=mine)
             continue
         try:
-            data = read_inside(inside, f"{PLACE}/{name}", MAX_BYTES + 1)
+            data = read_inside(inside, path, MAX_BYTES + 1)
             room -= len(data)
-            yield parse_command(name[:-3], data, mine=mine)
+            yield parse_command(name, data, mine=mine)
         except SkillProblem:
             continue
+
+
+def _named(inside: Path, place: str) -> list[tuple[str, str]]:
+    """Return name and path of each command in a directory; Claude Code's may have directories of them."""
+    found: list[tuple[str, str]] = []
+    for folder in ("", "*/") if place in CLAUDE else ("",):
+        for path in sorted((inside / place).glob(f"{folder}*.md")):
+            is_skill = place == CLAUDE[1]
+            if is_skill == (path.name == "SKILL.md"):
+                found.append((path.parent.name if is_skill else path.stem, str(path.relative_to(inside))))
+    return found
 
 
 def parse_command(name: str, data: bytes, *, mine: bool = False) -> CustomCommand:

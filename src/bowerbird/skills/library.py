@@ -24,6 +24,8 @@ from bowerbird.skills.skill import (
 )
 
 BUNDLED = Path(__file__).parent / "bundled"
+ELSEWHERE = (".agents/skills", ".claude/skills")
+"""Where Codex and Claude Code look for the skills of a project."""
 MAX_SKILLS = 1_000
 MAX_LISTED_FILES = 200
 _PARTS = ("scripts", "references", "assets")
@@ -54,7 +56,8 @@ class SkillLibrary(msgspec.Struct, frozen=True):
         """Return every skill by name, hidden ones with their reason."""
         found: dict[str, Skill] = {}
         duplicates: list[Skill] = []
-        for skill in (*self._under(self._own_root, bundled=False), *self._under(self.bundled, bundled=True)):
+        own = (skill for root in self._own_roots() for skill in self._under(root, bundled=False))
+        for skill in (*own, *self._under(self.bundled, bundled=True)):
             if skill.name in found:
                 duplicates.append(
                     msgspec.structs.replace(skill, hidden="a skill of the same name comes before it")
@@ -96,11 +99,19 @@ class SkillLibrary(msgspec.Struct, frozen=True):
         """
         return read_inside(skill.directory, path, MAX_BODY_BYTES)
 
-    @property
-    def _own_root(self) -> Path | None:
-        if self.workspace is None and not Path(self.directory).is_absolute():
-            return None
-        return (self.workspace or Path("/")) / self.directory
+    def _own_roots(self) -> list[Path]:
+        """Return the directories whose skills are the workspace's own, each once, what comes first wins."""
+        if self.workspace is None:
+            return [Path(self.directory)] if Path(self.directory).is_absolute() else []
+        inside = Path(os.path.realpath(self.workspace))
+        roots = {os.path.realpath(inside / self.directory): self.workspace / self.directory}
+        for place in ELSEWHERE:
+            real = os.path.realpath(inside / place)
+            if Path(real).is_relative_to(
+                inside
+            ):  # a link that leads out of the workspace shows nobody's files
+                roots.setdefault(real, Path(real))
+        return list(roots.values())
 
     def _under(self, root: Path | None, *, bundled: bool) -> Iterator[Skill]:
         skills = _shipped() if root == BUNDLED else _loaded(root, bundled)

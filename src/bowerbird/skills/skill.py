@@ -13,6 +13,7 @@ import msgspec
 MAX_FRONT_BYTES = 16 * 1024
 MAX_BODY_BYTES = 256 * 1024
 MAX_PROMPT_BYTES = 16 * 1024
+FOR_PEOPLE = "only people call it (disable-model-invocation)"
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _FRONT = re.compile(
     rb"\A(?:\xef\xbb\xbf)?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
@@ -70,7 +71,7 @@ def parse_skill(data: bytes, directory: Path | None, *, bundled: bool = False) -
     """
     front, _ = split_front_matter(data)
     fields = front_fields(front)
-    name, description = fields.pop("name", None), fields.pop("description", None)
+    name, description = fields.pop("name", directory and directory.name), fields.pop("description", None)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise SkillProblem(f"name is {name!r}; use lower-case letters, digits and '-', at most 64")
     directory = directory or Path(name)
@@ -86,6 +87,7 @@ def parse_skill(data: bytes, directory: Path | None, *, bundled: bool = False) -
         _names(fields.pop("requires_bridge", None), "requires_bridge"),
         fields,
         bundled,
+        FOR_PEOPLE if fields.get("disable-model-invocation") is True else None,
     )
 
 

@@ -67,6 +67,15 @@ class ChangesOfBranch:
         )
 
     @steady
+    def changed_since(self, turn: str) -> tuple[str, ...]:
+        """Return what changed in a turn whose end is frozen, less what is as in the directory by now."""
+        earlier = [each.id for each in self._history().snapshots() if each.turn != turn]
+        if not earlier:
+            return self.changes(ignored=False).paths
+        since = {change.path for change in self._selected(None, earlier[-1])}
+        return tuple(shown(c.path) for c in self._files(self._divided().changes) if c.path in since)
+
+    @steady
     def count(self) -> int:
         """Return how many files a review shows as changed; files that stay there by themselves are none.
 

@@ -41,6 +41,7 @@ import type {
   TokenMade,
   TokenRow,
   Tournament,
+  OutcomeRow,
   UsageRow,
   WorkspaceRow,
 } from "./types.ts";
@@ -279,6 +280,7 @@ export const api = {
   agentRuns: () => call<AgentRun[]>("GET", "/api/agents/runs"),
   permissions: () => call<Permission[]>("GET", "/api/permissions"),
   removePermission: (rule: number) => call("DELETE", `/api/permissions/${rule}`),
+  outcomes: (by: "model" | "preset" | "agent") => call<{ rows: OutcomeRow[] }>("GET", `/api/usage/outcomes?by=${by}`),
   usage: (by: "day" | "model" | "conversation") => call<{ rows: UsageRow[] }>("GET", `/api/usage?by=${by}`),
 };
 

@@ -136,6 +136,8 @@ export interface Landing {
 /** What a landing did in one repository. */
 export type LandedRepository = Known<Schemas["LandedRepository"]>;
 
+export type OutcomeRow = Known<Schemas["OutcomeRow"]>;
+
 export interface UsageRow {
   key: string;
   calls: number;

@@ -127,7 +127,7 @@ function SessionCard({ row }: { row: ConversationRow }) {
       <span className="title">
         <span className={`dot ${state}`} aria-hidden="true" />
         <strong className="clip grow" dir="auto">{seenTitle(row.title)}</strong>
-        <span className={`badge ${state === "waiting" ? "warn" : state === "running" ? "accent" : state === "failed" ? "danger" : ""}`}>
+        <span className={`badge ${state === "waiting" || state === "stopped" ? "warn" : state === "running" ? "accent" : state === "failed" ? "danger" : ""}`}>
           {t.state[state]}
         </span>
       </span>

@@ -4,7 +4,7 @@ import { ChartNoAxesColumn } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
 import { Link } from "wouter";
 import { api } from "../api/client.ts";
-import type { UsageRow } from "../api/types.ts";
+import type { OutcomeRow, UsageRow } from "../api/types.ts";
 import { useLinks } from "../app/place.tsx";
 import { Page } from "../app/page.tsx";
 import { useSessions } from "../sessions/list.ts";
@@ -138,15 +138,59 @@ function Table({ rows, head, name }: { rows: readonly UsageRow[]; head: string; 
   );
 }
 
+const OUTCOMES = ["landed", "part", "discarded", "undone", "open"] as const;
+
+/** What became of the changes of each turn; the same counts as `bowerbird usage --outcomes`. */
+function Outcomes({ rows, head }: { rows: readonly OutcomeRow[]; head: string }) {
+  return (
+    <div className="card table-scroll" tabIndex={0} role="region" aria-label={t.outcomesBy(head)}>
+      <table className="plain">
+        <thead>
+          <tr>
+            <th scope="col">{head}</th>
+            <th scope="col">{t.changesWord}</th>
+            {OUTCOMES.map((state) => (
+              <th key={state} scope="col">
+                {t.becameOf[state]}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.key}>
+              <td className="mono">{row.key || "–"}</td>
+              <td>{row.changes}</td>
+              {OUTCOMES.map((state) => (
+                <td key={state}>{row[state]}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
 export default function UsagePage() {
   const links = useLinks();
   const { rows: sessions } = useSessions();
   const [found, setFound] = useState<{ day: UsageRow[]; model: UsageRow[]; conversation: UsageRow[] } | null>(null);
+  const [outcomes, setOutcomes] = useState<readonly { head: string; rows: OutcomeRow[] }[]>([]);
   const [problem, setProblem] = useState<string | null>(null);
   useEffect(() => {
     Promise.all([api.usage("day"), api.usage("model"), api.usage("conversation")]).then(
       ([day, model, conversation]) => setFound({ day: day.rows, model: model.rows, conversation: conversation.rows }),
       (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)),
+    );
+    Promise.all([api.outcomes("model"), api.outcomes("preset"), api.outcomes("agent")]).then(
+      ([model, preset, agent]) =>
+        setOutcomes([
+          { head: t.model, rows: model.rows },
+          { head: t.preset, rows: preset.rows },
+          { head: t.agent, rows: agent.rows },
+        ]),
+      () => undefined, // said above already, where the server cannot be reached
     );
   }, []);
   const most = useMedia(PHONE) ? DAYS_ON_A_PHONE : DAYS;
@@ -201,6 +245,14 @@ export default function UsagePage() {
                 />
               </section>
             </>
+          )}
+          {outcomes.some(({ rows }) => rows.length > 0) && (
+            <section>
+              <h2 className="section-title">{t.outcomes}</h2>
+              {outcomes.map(({ head, rows }) => (
+                <Outcomes key={head} head={head} rows={rows} />
+              ))}
+            </section>
           )}
           <Budgets />
     </Page>

@@ -89,19 +89,23 @@ export function useSessions(): Sessions {
   return useSyncExternalStore(subscribe, () => now);
 }
 
-export type SessionState = "running" | "waiting" | "failed" | "done" | "idle";
+export type SessionState = "running" | "waiting" | "failed" | "stopped" | "done" | "idle";
 
-/** Return what a session does, in the five words lists know. */
+/** Ends of a turn that a limit ended. */
+const CUT_SHORT: readonly string[] = ["max_turns", "token_budget", "budget", "deadline", "stuck", "truncated"];
+
+/** Return what a session does, in the six words lists know. */
 export function stateOf(row: ConversationRow): SessionState {
   if (row.pending_approval || row.pending || row.status === "waiting") return "waiting";
   if (row.status === "running" || row.status === "queued") return "running";
   if (row.status === "failed" || row.status === "error") return "failed";
+  if (row.status === "done" && CUT_SHORT.includes(row.stop_reason ?? "")) return "stopped";
   return row.message_count > 0 ? "done" : "idle";
 }
 
 /** Waiting ones first, then running ones, then by the newest activity. */
 export function inOrder(rows: readonly ConversationRow[]): { urgent: ConversationRow[]; others: ConversationRow[] } {
-  const rank = (row: ConversationRow): number => ({ waiting: 0, running: 1, failed: 2, done: 2, idle: 2 })[stateOf(row)];
+  const rank = (row: ConversationRow): number => ({ waiting: 0, running: 1, failed: 2, stopped: 2, done: 2, idle: 2 })[stateOf(row)];
   const sorted = [...rows].sort((a, b) => rank(a) - rank(b) || (a.updated_at < b.updated_at ? 1 : -1));
   return { urgent: sorted.filter((row) => rank(row) < 2), others: sorted.filter((row) => rank(row) === 2) };
 }

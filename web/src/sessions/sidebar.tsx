@@ -26,7 +26,7 @@ function Facts({ row }: { row: ConversationRow }) {
   const state = stateOf(row);
   return (
     <span className="facts">
-      {state === "waiting" ? <strong>{t.waitsForYou}</strong> : <span>{state === "running" ? t.working : ago(row.updated_at)}</span>}
+      {state === "waiting" ? <strong>{t.waitsForYou}</strong> : <span>{state === "running" ? t.working : state === "stopped" ? t.state.stopped : ago(row.updated_at)}</span>}
       {row.changed_files > 0 && <span>{count(row.changed_files, t.fileChanged, t.filesChanged)}</span>}
       {face === "dev" && row.cost !== 0 && <span>{dollars(row.cost)}</span>}
     </span>

@@ -63,7 +63,7 @@ export const shell = {
   filesWord: "files",
   message: "message",
   messagesWord: "messages",
-  state: { running: "running", waiting: "waits for you", failed: "failed", done: "done", idle: "not begun" },
+  state: { running: "running", waiting: "waits for you", failed: "failed", stopped: "stopped by a limit", done: "done", idle: "not begun" },
   actionsOf: (title: string) => `Actions for ${title}`,
   deleted: (title: string) => `Deleted “${title}”. It can be restored for 7 days.`,
   furtherPages: "Further pages",

@@ -5,7 +5,7 @@ the one file to change for another compaction rule. Not here: calling a model fo
 (`turn_loop/summarise`), storing anything, the history itself, which no function here alters.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -21,6 +21,9 @@ from bowerbird.core.messages import (
 )
 
 KEPT_SHARE = 0.25  # of the window, for the newest messages beside a summary
+SUMMARY_SHARE = 0.04  # of the window, for all of a summary: 8,000 tokens of 200,000
+LEAST_SUMMARY = 1_000  # tokens, where the window has four times as many
+WRITTEN_SHARE, PART_SHARE = 0.4, 0.15  # of a summary: what the model wrote, and each list beside it
 CHARS_PER_TOKEN = 4
 
 
@@ -117,11 +120,15 @@ class SummaryPlan(msgspec.Struct, frozen=True):
         old: the messages summarised, from the first of the history on.
         kept: the newest ones, sent as they are after the summary.
         request: the user's last own message if it is among `old`, to be repeated verbatim.
+        said: what the user said before it, answers to the agent's questions too.
+        ran: commands, each with what it failed with, and other calls that failed.
     """
 
     old: tuple[Message, ...]
     kept: tuple[Message, ...]
     request: Message | None
+    said: tuple[str, ...] = ()
+    ran: tuple[str, ...] = ()
 
 
 def plan_summary(history: History, window: int, *, share: float = KEPT_SHARE) -> SummaryPlan | None:
@@ -141,7 +148,41 @@ def plan_summary(history: History, window: int, *, share: float = KEPT_SHARE) ->
     if last is not None and cut == len(messages) == last + 1:
         cut -= 1  # an unanswered question is kept itself
     request = messages[last] if last is not None and last < cut else None
-    return SummaryPlan(messages[:cut], messages[cut:], request)
+    said, ran = _word_for_word(messages[:cut], history, request)
+    return SummaryPlan(messages[:cut], messages[cut:], request, said, ran)
+
+
+def _word_for_word(
+    old: Sequence[Message], history: History, request: Message | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what the user said and what was run, from the messages themselves: no summary tells it again."""
+    uses: dict[str, ToolUseBlock] = {}
+    said: list[str] = []
+    ran: dict[str, None] = {}
+    for message in old:
+        uses |= {use.id: use for use in message.tool_uses}
+        if message is not request and _is_own(message, history):
+            said.append(message.text)
+        for result in message.tool_results:
+            use = uses.get(result.tool_use_id)
+            if use is None:
+                continue
+            if use.name == "ask_user":
+                said.append(f"{use.input.get('question')}: {result_text(result)}")
+            elif line := _run_line(use, result):
+                ran.pop(line, None)
+                ran[line] = None
+    return tuple(said), tuple(ran)
+
+
+def _run_line(use: ToolUseBlock, result: ToolResultBlock) -> str:
+    """Return a command with what it failed with; "" for a call that is neither a command nor failed."""
+    failed = result.is_error or bool((result.data or {}).get("exit_code"))
+    command = use.input.get("command")
+    if not failed and not isinstance(command, str):
+        return ""
+    shown = f"$ {command}" if command else f"{use.name} {msgspec.json.encode(use.input).decode()}"
+    return clipped(shown, 600) + (f"\n→ {clipped(result_text(result), 600)}" if failed else "")
 
 
 def _first_kept(messages: Sequence[Message], room: int) -> int:
@@ -164,10 +205,20 @@ def _is_own(message: Message, history: History) -> bool:
     return message.role == "user" and message.id not in history.injected and not message.tool_results
 
 
+def summary_tokens(window: int) -> int:
+    """Return how many tokens a summary may be, with all that is kept word for word in it."""
+    return max(int(window * SUMMARY_SHARE), min(LEAST_SUMMARY, window // 4))
+
+
 def summary_text(
-    summary: str, plan: SummaryPlan, transcript: str | None, notes: Mapping[str, str], left_out: int = 0
+    summary: str,
+    plan: SummaryPlan,
+    transcript: str | None,
+    notes: Mapping[str, str],
+    left_out: int = 0,
+    window: int = 200_000,
 ) -> str:
-    """Return the text that stands for `plan.old` from now on.
+    """Return the text that stands for `plan.old` from now on, of at most `summary_tokens(window)`.
 
     Args:
         summary: what the summariser wrote; "" when it failed and the old part is only left out.
@@ -175,15 +226,57 @@ def summary_text(
         notes: heading → text: open tasks, changed files, plan.
         left_out: exchanges left out without a summary.
     """
+    room = summary_tokens(window) * CHARS_PER_TOKEN
     where = f" The full text is in {transcript} (read_file)." if transcript else ""
     if summary:
-        parts = [f"[Summary of the conversation so far.{where}]", summary.strip()]
+        parts = [
+            f"[Summary of the conversation so far.{where}]",
+            clipped(summary.strip(), int(room * WRITTEN_SHARE)),
+        ]
     else:
         parts = [f"[{left_out} earlier exchanges were left out to make room.{where}]"]
-    parts += [f"## {heading}\n{text.strip()}" for heading, text in notes.items() if text.strip()]
+    each = int(room * PART_SHARE)
+    kept = {heading: text.strip() for heading, text in notes.items() if text.strip()}
+    parts += [f"## {heading}\n{clipped(text, each // len(kept))}" for heading, text in kept.items()]
+    if ran := _newest(plan.ran, each):
+        parts.append(f"## Commands that were run and what failed, word for word\n{ran}")
+    room -= sum(len(part) + 2 for part in parts) + len(_SAID) + len(_LAST)
+    request = "" if plan.request is None else plan.request.text
+    if said := _newest(plan.said, max(room // 3, room - len(request)), first=True):
+        parts.append(_SAID + said)
     if plan.request is not None:
-        parts.append(f"## The user's last message, verbatim\n{plan.request.text}")
+        parts.append(_LAST + clipped(request, room - len(said)))
     return "\n\n".join(parts)
+
+
+_SAID = "## What the user said before, word for word\n"
+_LAST = "## The user's last message, verbatim\n"
+
+
+def _newest(texts: Sequence[str], room: int, *, first: bool = False) -> str:
+    """Return the newest of `texts` that fit, in order, and what is not there; with the first of all."""
+    chosen: dict[int, str] = {}
+    left = room - 60  # for the line that says what is not there
+    order = [*([0] if first and texts else []), *range(len(texts) - 1, -1, -1)]
+    for at in order:
+        text = clipped(texts[at], left if len(texts) == 1 else room // 2)
+        if at not in chosen and len(text) + 2 <= left:
+            chosen[at] = text
+            left -= len(text) + 2
+        if left < 40:
+            break
+    missing = len(texts) - len(chosen)
+    shown = [chosen[at] for at in sorted(chosen)]
+    return "\n\n".join([*shown, *([f"[… {missing} more are not repeated here]"] if missing else [])])
+
+
+def clipped(text: str, limit: int) -> str:
+    """Return `text` with so much of its middle left out that it has at most `limit` characters."""
+    if len(text) <= limit:
+        return text
+    mark = f"\n[… {len(text) - limit:,} characters left out …]\n"
+    left = max(0, limit - len(mark))
+    return f"{text[: left - left // 2]}{mark}{text[len(text) - left // 2 :]}" if left else text[:limit]
 
 
 def exchanges(messages: Iterable[Message]) -> int:
@@ -191,19 +284,21 @@ def exchanges(messages: Iterable[Message]) -> int:
     return max(1, sum(m.role == "assistant" for m in messages))
 
 
-def as_text(messages: Iterable[Message], limit: int) -> str:
+def as_text(messages: Iterable[Message], limit: int, whole: Container[str] = ()) -> str:
     """Return a dialogue as plain text of at most `limit` characters, long parts cut in their middle.
 
     This is what a summariser reads: tool calls as lines, so that it needs no tools of its own.
+
+    Args:
+        whole: ids of messages that are not cut before others, say of an earlier summary.
     """
-    parts = [_said(m) for m in messages]
-    total = sum(len(p) for p in parts)
-    if total > limit and parts:
+    parts = [(message.id in whole, _said(message)) for message in messages]
+    if sum(len(said) for _, said in parts) > limit:
         # Every part gives up the same share above a floor, so that no single file crowds out the rest.
-        each = max(200, limit // len(parts))
-        parts = [p if len(p) <= each else f"{p[: each * 2 // 3]}\n[…]\n{p[-each // 3 :]}" for p in parts]
-    text = "\n\n".join(parts)
-    return text if len(text) <= limit else f"{text[: limit // 3]}\n[…]\n{text[-limit * 2 // 3 :]}"
+        room = limit - sum(len(said) for is_whole, said in parts if is_whole)
+        each = max(200, room // len(parts))
+        parts = [(is_whole, said if is_whole else clipped(said, each)) for is_whole, said in parts]
+    return clipped("\n\n".join(said for _, said in parts), limit)
 
 
 def _said(message: Message) -> str:

@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Literal
 
 from bowerbird.agent.context.compaction import (
+    KEPT_SHARE,
+    WRITTEN_SHARE,
     SummaryPlan,
     as_text,
     estimate_tokens,
@@ -16,9 +18,11 @@ from bowerbird.agent.context.compaction import (
     sent_view,
     standing_messages,
     summary_text,
+    summary_tokens,
     text_tokens,
 )
 from bowerbird.agent.context.history import History
+from bowerbird.agent.context.sending import summary_message
 from bowerbird.agent.turn_loop.flow import Flow
 from bowerbird.agent.turn_loop.state import Turn
 from bowerbird.core.errors import ModelError, WorkspaceError
@@ -36,10 +40,13 @@ INPUT_SHARE = 0.6  # of the summariser's window, for the dialogue it reads
 SMALL_SHARE = 0.1  # of the window: a view below it is small
 LEFT_SHARE = 0.5  # of the window, for what stays when the oldest exchanges are left out
 _SYSTEM = (
-    "You summarise the work of an agent so that it can go on without the full text. Write plain text: what "
-    "the user wants, every question asked and the answer given, decisions and their reasons, facts found "
-    "with their file names, what was changed, what failed, and what is left to do. Keep names, numbers and "
-    "paths exact. Do not call tools and do not address anyone."
+    "You summarise the work of an agent so that it can go on without the full text. Write plain text under "
+    "these headings: Goal (what the user wants, with each rule they set), Decisions (with reasons; every "
+    "question asked and its answer), Facts (what was found, with file names), Changes (what was changed and "
+    "where), Failed (what was tried and how it failed), Next step (what was being done, and exactly what is "
+    "first now). Keep names, numbers, paths, commands and errors word for word. Of an earlier summary keep "
+    "all that still holds. The user's messages and the commands are repeated beside your text: do not copy "
+    "them. Do not call tools and do not address anyone."
 )
 
 
@@ -50,7 +57,10 @@ async def compact(turn: Turn, reason: Reason, focus: str = "") -> Flow:
     gives way to leaving out the oldest exchanges.
     """
     history = turn.view()
-    plan = plan_summary(history, turn.window)
+    share = (
+        0.0 if reason in ("user", "tool") else KEPT_SHARE
+    )  # who asks for it wants it now, not from a quarter on
+    plan = await to_thread(lambda: plan_summary(history, turn.window, share=share))
     if plan is None or (history.compactions and history.compactions[-1].to_id == plan.old[-1].id):
         return
     transcripts = turn.run.storage.transcripts
@@ -58,13 +68,15 @@ async def compact(turn: Turn, reason: Reason, focus: str = "") -> Flow:
     notes = await turn.stop.guard(_notes(turn))
     yield _summarise(turn, plan, focus)
     text, turn.summary = turn.summary, ""
-    made = _made(plan, summary_text(text, plan, transcript, notes), reason, focus, transcript)
+    window = turn.window
+    made = _made(plan, summary_text(text, plan, transcript, notes, 0, window), reason, focus, transcript)
     left_out = 0
     if not text or not await to_thread(_shrinks, turn.window, history, made):
         if reason != "overflow":  # then the window is smaller than anybody knows
-            plan = plan_summary(history, turn.window, share=LEFT_SHARE) or plan
+            plan = plan_summary(history, window, share=LEFT_SHARE) or plan
         left_out = exchanges(plan.old)
-        made = _made(plan, summary_text("", plan, transcript, notes, left_out), reason, focus, transcript)
+        stated = summary_text("", plan, transcript, notes, left_out, window)
+        made = _made(plan, stated, reason, focus, transcript)
     yield made
     yield Notice("compact", _message(plan, left_out, transcript))
 
@@ -89,8 +101,11 @@ async def _summarise(turn: Turn, plan: SummaryPlan, focus: str) -> Flow:
     room = int(min(model.info.context_window, turn.window) * INPUT_SHARE) * 4 - len(focus)
     # What stands for older messages already is summarised again with the rest.
     known = tuple(turn.history.compactions)
-    said = await to_thread(lambda: as_text(standing_messages(History(plan.old, known)), room))
-    ask = f"Summarise this dialogue.{f' Pay attention to: {focus}' if focus else ''}\n\n{said}"
+    earlier = {summary_message(made, "").id for made in known}
+    said = await to_thread(lambda: as_text(standing_messages(History(plan.old, known)), room, earlier))
+    words = int(summary_tokens(turn.window) * WRITTEN_SHARE * 0.7)
+    about = f" Pay attention to: {focus}" if focus else ""
+    ask = f"Summarise this dialogue in at most {words} words.{about}\n\n{said}"
     request = ModelRequest(
         messages=(user_text(ask),),
         system=(_SYSTEM,),

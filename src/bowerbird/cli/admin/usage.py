@@ -1,6 +1,6 @@
-"""`bowerbird usage`: tokens and money by day, model, user or conversation (UI-47, SV-32).
+"""`bowerbird usage`: tokens and money by a key, and what became of changes (UI-47).
 
-Here: the table. Not here: the sums (`store/rows/usage_report.py`).
+Here: the tables. Not here: the sums (`store/rows/usage_report.py`) and counts (`store/journal/outcomes.py`).
 """
 
 from collections.abc import Mapping
@@ -14,28 +14,41 @@ from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.text import count, money, table
 
 KEYS = ("day", "model", "user", "conversation")
+OUTCOME_KEYS = ("model", "preset", "agent")
+OUTCOMES = {
+    "landed": "landed",
+    "part": "in part",
+    "discarded": "discarded",
+    "undone": "undone",
+    "open": "open",
+}
 
 
-def usage(shell: Shell, *, by: str, since: str | None, until: str | None, json: bool) -> int:
-    """Show what was used.
+def usage(
+    shell: Shell, *, by: str | None, outcomes: bool, since: str | None, until: str | None, json: bool
+) -> int:
+    """Show what was used, or what became of changes.
 
     Args:
-        by: `day`, `model`, `user`, `conversation`.
+        by: `day`, `model`, `user`, `conversation`; of outcomes `model`, `preset`, `agent`.
         since, until: UTC days `2026-11-20`, both included.
     """
-    if by not in KEYS:
-        raise CliExit(USAGE, f"--by is {by!r}; use {', '.join(KEYS)}")
+    keys = OUTCOME_KEYS if outcomes else KEYS
+    key = by or keys[0]
+    if key not in keys:
+        raise CliExit(USAGE, f"--by is {by!r}; use {', '.join(keys)}")
     for option, day in (("--from", since), ("--to", until)):
         _require_day(option, day)
 
     async def work(client: Client) -> int:
-        found = await client.usage(by, since, until)
+        found = await (client.outcomes if outcomes else client.usage)(key, since, until)
         if json:
             return shell.json(found)
         if not found["rows"]:
-            shell.terminal.note("nothing was used in that time")
+            nothing = "no agent changed files in that time" if outcomes else "nothing was used in that time"
+            shell.terminal.note(nothing)
         else:
-            for line in _lines(by, found["rows"], shell.terminal.width):
+            for line in (_outcomes if outcomes else _lines)(key, found["rows"], shell.terminal.width):
                 shell.terminal.line(line)
         return DONE
 
@@ -55,6 +68,12 @@ def _lines(by: str, rows: list[dict[str, Any]], width: int) -> list[str]:
         )
         for row in rows
     ]
+    return table([head, *lines], width=width)
+
+
+def _outcomes(by: str, rows: list[dict[str, Any]], width: int) -> list[str]:
+    head = (by, "changes", *OUTCOMES.values())
+    lines = [(str(row["key"] or "-"), str(row["changes"]), *(str(row[s]) for s in OUTCOMES)) for row in rows]
     return table([head, *lines], width=width)
 
 

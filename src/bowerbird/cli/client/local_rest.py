@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bowerbird.app.application import Application
     from bowerbird.core.events import SubagentEnd, SubagentStart
     from bowerbird.scheduler.schedules import Schedules
-    from bowerbird.sessions.lookup import By
+    from bowerbird.sessions.lookup import By, OutcomesBy
     from bowerbird.sessions.permission_rules import PermissionRules
     from bowerbird.sessions.provider_agents.part import ProviderAgents
     from bowerbird.sessions.subagents.for_doors import DoorSubagents
@@ -304,6 +304,13 @@ class LocalRest:
         start, end = _day(since), _day(until, later=1)
         key = cast("By", by)
         rows = await self._sessions.lookup.usage(key, since=start, until=end, owner=None)
+        return {"by": by, "from": since, "to": until, "rows": rows}
+
+    async def outcomes(self, by: str, since: str | None, until: str | None) -> Row:
+        """See `Client`."""
+        start, end = _day(since), _day(until, later=1)
+        key = cast("OutcomesBy", by)
+        rows = await self._sessions.lookup.outcomes(key, since=start, until=end, owner=None)
         return {"by": by, "from": since, "to": until, "rows": rows}
 
     async def tools(self) -> list[Row]:

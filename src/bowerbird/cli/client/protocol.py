@@ -366,6 +366,10 @@ class Client(Protocol):
         """Return tokens and money by `day`, `model`, `user` or `conversation`, for UTC days."""
         ...
 
+    async def outcomes(self, by: str, since: str | None, until: str | None) -> Row:
+        """Return what became of agents' changes, by `model`, `preset` or `agent`, for UTC days."""
+        ...
+
     async def tools(self) -> list[Row]:
         """Return the tools that a new session is offered."""
         ...

@@ -370,6 +370,10 @@ class ServerClient(ServerRest):
         """See `Client`."""
         return await self._requests.get("/api/usage", by=by, **{"from": since, "to": until})
 
+    async def outcomes(self, by: str, since: str | None, until: str | None) -> Row:
+        """See `Client`."""
+        return await self._requests.get("/api/usage/outcomes", by=by, **{"from": since, "to": until})
+
     async def tools(self) -> list[Row]:
         """See `Client`."""
         return await self._requests.get("/api/tools")

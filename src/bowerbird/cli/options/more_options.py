@@ -182,13 +182,21 @@ def add_more_commands(application: typer.Typer, call: Callable[..., int]) -> Non
 
     @application.command("usage")
     def usage(  # pyright: ignore[reportUnusedFunction] - registered
-        by: Annotated[str, Option("--by", metavar="KEY", help="day, model, user or conversation.")] = "day",
+        by: Annotated[
+            str | None,
+            Option(
+                "--by",
+                metavar="KEY",
+                help="day, model, user or conversation; of outcomes model, preset or agent.",
+            ),
+        ] = None,
+        outcomes: Annotated[bool, Option("--outcomes", help="What became of the changes.")] = False,
         since: Annotated[str | None, Option("--from", metavar="DAY", help="First day, UTC.")] = None,
         until: Annotated[str | None, Option("--to", metavar="DAY", help="Last day, UTC.")] = None,
         json: Annotated[bool, Option("--json", help="Write JSON.")] = False,
     ) -> int:
-        """Show tokens and money that were used."""
-        return call("admin.usage", "usage", by=by, since=since, until=until, json=json)
+        """Show tokens and money that were used, or what became of agents' changes."""
+        return call("admin.usage", "usage", by=by, outcomes=outcomes, since=since, until=until, json=json)
 
     add_export_command(application, call)
     add_upkeep_commands(application, call)

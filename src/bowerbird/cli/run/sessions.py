@@ -13,7 +13,7 @@ from bowerbird.cli.client.opening import with_client
 from bowerbird.cli.client.protocol import Client, Row
 from bowerbird.cli.run.watching import open_request
 from bowerbird.cli.terminal.drawing import key_parameter
-from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit, how_it_ended, why_it_ended
+from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit, ended_as, how_it_ended, why_it_ended
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.text import (
     age,
@@ -26,6 +26,7 @@ from bowerbird.cli.terminal.text import (
     table,
     wrapped,
 )
+from bowerbird.core.events import CUT_SHORT
 from bowerbird.core.timestamps import from_iso
 
 if TYPE_CHECKING:
@@ -98,6 +99,8 @@ def _state_word(row: Row) -> str:
         return "asking"
     if row["status"] == "waiting" and row["pending"] is None:
         return "expired"  # a question that nobody answered in time
+    if row["status"] == "done" and row["stop_reason"] in CUT_SHORT:
+        return "stopped"  # by a limit
     return _STATES.get(row["status"], str(row["status"]))
 
 
@@ -111,10 +114,12 @@ def show(shell: Shell, *, session: str | None, json: bool, workspace: str | None
             return shell.json(found)
         terminal = shell.terminal
         terminal.line(f"{found['id']}  {one_line(found['title'] or 'untitled')}", "bold")
-        turns = plural(len(await client.turns(thread_id)), "turn")
+        every = await client.turns(thread_id)
+        turns, last = plural(len(every), "turn"), every[-1]["stop_reason"] if every else None
         model = f" · {found['model']}" if found["model"] else ""
         where = harmless(found["workspace"] or "no directory")
         status = _STATES.get(found["status"], found["status"])
+        status = ended_as(last, failed=False) if status == "done" and last in CUT_SHORT else status
         terminal.line(f"{status} · {turns} · {money(found['cost'])}{model} · {where}")
         for line in history_lines(await client.messages(thread_id), width=terminal.width):
             terminal.line(line)
@@ -187,6 +192,8 @@ def say_end(chat: "Chat", turn: Row, session: Row) -> None:
         screen.line("/resume tries again from where it stopped", "dim")
     elif why := why_it_ended(turn["stop_reason"]):
         screen.line(f"stopped: {why}", "yellow")
+        if turn["stop_reason"] in CUT_SHORT:
+            screen.line('say "go on", and it continues with what is known', "dim")
     window, changed = int(session["context_window"]), changed_files(session)
     seen = cost_line(chat.story.usage, context=chat.context_tokens, window=window, changed=changed)
     screen.line(seen, "dim")

@@ -159,7 +159,13 @@ class _SessionTools:
         said = await shown.answered(self._sessions, turn)
         answer = await to_thread(self._ground.redact, str(said["text"]))
         changes = await self._changes(row.thread_id)
-        found = results.success(turn_id=turn.turn_id, state=turn.state, answer=answer, changes=changes)
+        found = results.success(
+            turn_id=turn.turn_id,
+            state=turn.state,
+            stop_reason=turn.stop_reason,
+            answer=answer,
+            changes=changes,
+        )
         if said["request"] is not None:
             found["request"] = said["request"]
         if said["error"] is not None:
@@ -188,6 +194,7 @@ class _SessionTools:
             thread_id=thread_id,
             title=row.title,
             state=state or (turns[-1].state if turns else "idle"),
+            stop_reason=turns[-1].stop_reason if turns and state is None else None,
             messages=[
                 {
                     "cursor": m.cursor,

@@ -141,6 +141,7 @@ class Row(Shown):
     updated_at: str
     message_count: int
     status: str
+    stop_reason: str | None
     changed_files: int
     cost: float | None
     pending_approval: bool

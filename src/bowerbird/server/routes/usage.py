@@ -18,7 +18,7 @@ from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.conversations.conversations import hidden_owner
 from bowerbird.server.routes.common import Context, Shown, StrictBody, User, Viewer
 from bowerbird.server.routes.shapes import UsageRow
-from bowerbird.sessions.lookup import OWN, MoneyScope
+from bowerbird.sessions.lookup import OWN, MoneyScope, OutcomesBy
 
 router = APIRouter(prefix="/api", tags=["usage"])
 
@@ -33,6 +33,25 @@ class UsageShown(Shown):
 
     by: str
     rows: list[UsageRow]
+
+
+class OutcomeRow(Shown):
+    """How many turns' changes came to what."""
+
+    key: str
+    changes: int
+    landed: int
+    part: int
+    discarded: int
+    undone: int
+    open: int
+
+
+class OutcomesShown(Shown):
+    """Counts by key."""
+
+    by: str
+    rows: list[OutcomeRow]
 
 
 class BudgetShown(Shown):
@@ -65,6 +84,25 @@ async def used(
     """Of the caller's conversations; of all for an admin."""
     until = end + timedelta(days=1) if end is not None and end < date.max else None
     rows = await context.sessions.lookup.usage(
+        by, since=_at(start), until=_at(until), owner=hidden_owner(caller)
+    )
+    return answer({"by": by, "from": start, "to": end, "rows": rows})
+
+
+@router.get("/usage/outcomes", response_model=OutcomesShown, summary="What became of changes")
+async def outcomes(
+    context: Context,
+    caller: Viewer,
+    start: Annotated[Day | None, Query(alias="from", description="First UTC day.")] = None,
+    end: Annotated[Day | None, Query(alias="to", description="Last UTC day.")] = None,
+    by: OutcomesBy = "model",
+) -> Response:
+    """Of the caller's conversations; of all for an admin. Each turn that changed files counts once.
+
+    They landed, landed in part, were discarded, were landed and taken back, or are open.
+    """
+    until = end + timedelta(days=1) if end is not None and end < date.max else None
+    rows = await context.sessions.lookup.outcomes(
         by, since=_at(start), until=_at(until), owner=hidden_owner(caller)
     )
     return answer({"by": by, "from": start, "to": end, "rows": rows})

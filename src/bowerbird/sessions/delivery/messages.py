@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from bowerbird.core.events import ApprovalRequest
+from bowerbird.core.events import CUT_SHORT, ApprovalRequest
 from bowerbird.core.forms import decode
 from bowerbird.core.ids import ulid
 from bowerbird.core.timestamps import to_iso
@@ -25,10 +25,11 @@ _WITHOUT_WORDS = {
     "budget": "I stopped: the limit of money is reached.",
     "deadline": "I stopped: the time of this turn is over.",
     "stuck": "I stopped: I kept making the same calls.",
+    "truncated": "I stopped: the answer is longer than the model can write.",
     "refused": "The model declines to answer that.",
 }
-"""What an ended turn says in a chat that has no words of its own, by its stop reason (AS-12); where a
-question was not answered, the question says so itself."""
+"""What an ended turn says in a chat, by its stop reason (AS-12): where it has no words of its own, and after
+them where a limit ended it. Where a question was not answered, the question says so itself."""
 
 BY_PARTS = ("schedule",)  # kinds of turns whose part says itself what is owed (`SessionPart.ended`)
 
@@ -63,15 +64,17 @@ def answer_parcels(
 
 
 def words_at_end(text: str, state: str, stop_reason: str) -> str:
-    """Return what a turn says at its end: its own text, or else in which way it ended.
+    """Return what a turn says at its end: its own text, in which way it ended where a limit did, or either.
 
     Example:
         >>> words_at_end(" ", "done", "end_turn"), words_at_end("", "cancelled", "cancelled")
         ('Done.', '')
     """
-    if text.strip():
-        return text
-    return _WITHOUT_WORDS.get(stop_reason, "") if state == "done" else ""
+    how = _WITHOUT_WORDS.get(stop_reason, "") if state == "done" else ""
+    if stop_reason in CUT_SHORT and how:
+        go_on = " Raise it, or begin anew." if stop_reason == "budget" else ' Say "go on", and I continue.'
+        return f"{text}\n\n{how}{go_on}".strip()
+    return text if text.strip() else how
 
 
 def error_parcels(session: SessionRow, turn: TurnRow, text: str) -> tuple[OutboxRow, ...]:

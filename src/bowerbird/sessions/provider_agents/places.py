@@ -15,9 +15,18 @@ from bowerbird.providers.contract.errors import AgentSessionError
 from bowerbird.providers.contract.types import AgentRequest, BranchRef
 from bowerbird.sessions.provider_agents.unreviewed import DOOR, land_unreviewed
 from bowerbird.sessions.values import NewSession
-from bowerbird.store.rows.sessions import SessionRow, find_session, insert_session, session_of_branch
+from bowerbird.store.journal.outcomes import note_run
+from bowerbird.store.rows.sessions import (
+    SessionRow,
+    find_session,
+    get_session,
+    insert_session,
+    session_of_branch,
+)
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from bowerbird.providers.catalogue import CatalogueEntry
     from bowerbird.sessions.branches.branches import Branches
     from bowerbird.sessions.service import SessionService
@@ -88,14 +97,27 @@ class BranchPlaces:
 
     async def land(self, thread_id: str, owner: str) -> dict[str, Any]:
         """See `registry.Places`: through the gate of every landing, so that it can be undone."""
+        await self._noted(thread_id)
         return await land_unreviewed(self._service, self._branches, thread_id, actor=owner or DOOR)
 
     async def ran(self, thread_id: str) -> None:
         """Count what a run changed, for lists."""
         try:
+            await self._noted(thread_id)
             await self._service.note_changes(thread_id)
         except (BowerbirdError, OSError) as error:  # the run is over: only a count is old
             _log.warning("the changes of session %s were not counted: %s", thread_id, error)
+
+    async def _noted(self, thread_id: str) -> None:
+        branch = await self._service.branch(thread_id)
+        pending = await to_thread(lambda: branch.changes(ignored=False).paths)
+
+        def note(connection: "Connection") -> None:
+            agent = get_session(connection, thread_id).flags.get(FLAG)
+            if isinstance(agent, str):
+                note_run(connection, thread_id, agent, pending)
+
+        await self._store.write(note)
 
     async def branch_of(self, request: AgentRequest) -> "Branch":
         """Return the open branch of a run, which `of` has chosen."""

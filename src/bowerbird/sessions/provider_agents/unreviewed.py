@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.sessions.live.landing_watch import watched
+from bowerbird.sessions.review import outcome_of
+from bowerbird.store.journal.outcomes import settle
 from bowerbird.store.rows.sessions import get_session
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ async def land_unreviewed(
         )  # fmt: skip
     refused = {entry.path: entry.reason for entry in landing.refused}
     left = await to_thread(lambda: branch.changes(ignored=False).paths)
+    await service.store.write(lambda c: settle(c, thread_id, outcome_of("land", left, landing)))
     held = "it needs a person's word"
     return {
         "landing": landing.id if landing.entries else None,

@@ -29,7 +29,8 @@ from bowerbird.sessions.dispatch.lease import Lease
 from bowerbird.sessions.journal.audit_log import AuditLine
 from bowerbird.sessions.journal.events_as_records import events_of
 from bowerbird.sessions.live.hub import Published, SessionEvent, TurnMark
-from bowerbird.sessions.review import land_by_policy
+from bowerbird.sessions.review import land_by_policy, outcome_of
+from bowerbird.sessions.turn.background_notices import DRIVEN_BY_OTHERS
 from bowerbird.sessions.turn.driver_context import DriverContext
 from bowerbird.sessions.turn.end_transaction import (
     Ended,
@@ -42,12 +43,13 @@ from bowerbird.sessions.turn.end_transaction import (
     pause_turn,
 )
 from bowerbird.store.journal.journal import Append, Record
+from bowerbird.store.journal.outcomes import OWN_AGENT, note_work, settle
 from bowerbird.store.rows.outbox import OutboxRow, insert_parcels
 from bowerbird.store.rows.sessions import SessionRow
 from bowerbird.store.rows.turns import TurnRow
 
 if TYPE_CHECKING:
-    from bowerbird.workspace import Branch
+    from bowerbird.workspace import Branch, Landing
     from bowerbird.workspace.registry.lock import Pin
 
 DRIVES = "drives a turn on it"
@@ -76,6 +78,9 @@ class Closer:
         self.branch: Branch | None = None
         self._pin: Pin | None = None
         self._changed = False
+        self._landed: list[Landing] = []
+        self._work: tuple[str, ...] = ()
+        self._left: tuple[str, ...] = ()
         self._context = context
         self._turn = turn
         self._session = session
@@ -128,6 +133,7 @@ class Closer:
             told = self._with_others(connection, ending)
             append = None if last is None else last.append
             ended = end_turn(connection, turn, self._lease.epoch, told, frozen, append)
+            self._note_outcome(connection)
             if last is not None and last.change is not None:
                 last.change(connection)
             insert_parcels(connection, parcels)
@@ -223,7 +229,8 @@ class Closer:
         else:
             if landing is not None:
                 self._changed = True  # what earlier turns left may have landed, too
-                self._publish(None, Notice("landing", landing))
+                self._landed.append(landing[0])
+                self._publish(None, Notice("landing", landing[1]))
 
     def _with_others(self, connection: Connection, ending: Ending) -> Ending:
         """Add what others used for the session since its last turn, each use once."""
@@ -257,6 +264,10 @@ class Closer:
             _log.warning("turn %s: the branch was not frozen: %s", self._turn.turn_id, error)
             return None
         self._changed = snapshot.turn == self._turn.turn_id
+        if self._session.kind not in DRIVEN_BY_OTHERS:  # whose changes are their makers'
+            by_step = [entry.path for landing in self._landed for entry in landing.entries]
+            changed = await self._paths(branch) if self._changed else ()
+            self._work = tuple(dict.fromkeys([*changed, *by_step]))
         return Frozen(snapshot.id, branch.id, snapshot.n, snapshot.paths, snapshot.bytes)
 
     async def _counted(self, frozen: Frozen | None) -> Frozen | None:
@@ -266,10 +277,25 @@ class Closer:
             return frozen
         try:
             count = await in_thread(branch.count)
+            self._left = await in_thread(lambda: branch.changes(ignored=False).paths)
         except (BowerbirdError, OSError, ThreadDefect) as error:
             _log.warning("turn %s: its changes were not counted: %s", self._turn.turn_id, error)
             return frozen
         return msgspec.structs.replace(frozen, changed=count)
+
+    async def _paths(self, branch: "Branch") -> tuple[str, ...]:
+        try:
+            return await in_thread(branch.changed_since, self._turn.turn_id)
+        except (BowerbirdError, OSError, ThreadDefect) as error:
+            _log.warning("turn %s: what it changed was not listed: %s", self._turn.turn_id, error)
+            return ()
+
+    def _note_outcome(self, connection: Connection) -> None:
+        """Record what the turn changed, and what landings by its policy made of that and of what was left."""
+        turn = self._turn
+        note_work(connection, turn.thread_id, turn.turn_id, OWN_AGENT, self._work)
+        for landing in self._landed:
+            settle(connection, turn.thread_id, outcome_of("land", self._left, landing))
 
     def _publish(self, seq: int | None, event: SessionEvent) -> None:
         turn = self._turn

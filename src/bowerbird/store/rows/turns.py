@@ -8,7 +8,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import BindParameter, Connection, and_, bindparam, case, func, literal_column, or_, select
+from sqlalchemy import (
+    BindParameter,
+    Connection,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal_column,
+    or_,
+    select,
+    tuple_,
+)
 
 from bowerbird.core.errors import UnknownTurn
 from bowerbird.core.timestamps import now_iso
@@ -193,12 +204,14 @@ class TurnSums(msgspec.Struct, frozen=True):
 
     Attributes:
         cost: USD of its turns, None when one of them has no price; `waiting_for` of the open one.
+        stop_reason: why the newest turn ended; None where it has not.
     """
 
     last_n: int | None = None
     queued: int = 0
     waiting_for: str | None = None
     cost: float | None = 0.0
+    stop_reason: str | None = None
 
 
 def turn_sums(connection: Connection, thread_ids: Sequence[str]) -> dict[str, TurnSums]:
@@ -229,10 +242,15 @@ def turn_sums(connection: Connection, thread_ids: Sequence[str]) -> dict[str, Tu
             .group_by(turns.c.thread_id)
         )
         open_calls = {thread: (float(cost or 0.0), bool(unpriced)) for thread, cost, unpriced in calls}
+        newest = [(thread, last) for thread, last, *_ in rows]
+        ends = select(turns.c.thread_id, turns.c.stop_reason).where(
+            ended, tuple_(turns.c.thread_id, turns.c.n).in_(newest)
+        )
+        reasons = {row.thread_id: row.stop_reason for row in connection.execute(ends)}
         for thread, last, waits, asked, cost, unknown in rows:
             more, lacking = open_calls.get(thread, (0.0, False))
             total = None if unknown or lacking else float(cost) + more
-            found[thread] = TurnSums(int(last), int(waits), asked, total)
+            found[thread] = TurnSums(int(last), int(waits), asked, total, reasons.get(thread))
     return found
 
 

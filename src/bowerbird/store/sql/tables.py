@@ -190,6 +190,19 @@ usage = Table(
     Column("at", Text, nullable=False, index=True),
 )
 
+outcomes = Table(  # what became of the changes of each turn
+    "outcomes",
+    metadata,
+    Column("id", RowId, primary_key=True, autoincrement=True),
+    Column("thread_id", Text, ForeignKey("sessions.thread_id"), nullable=False, index=True),
+    Column("turn_id", Text),
+    Column("agent", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("files", Text, nullable=False),  # JSON, path → state
+    Column("state", Text, nullable=False),
+    Column("at", Text, nullable=False, index=True),
+)
+
 budgets = Table(
     "budgets",
     metadata,
