@@ -6,8 +6,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 MODEL ?=
 WEB ?=
-# One more than there are cores, up to eight: many tests wait for something.
-WORKERS ?= $(shell n=$$(nproc); echo $$((n < 7 ? n + 1 : 8)))
+# Two more than there are cores, up to eight: many tests wait for something.
+WORKERS ?= $(shell n=$$(nproc); echo $$((n < 6 ? n + 2 : 8)))
 
 # Of thousands of tests, two may fail once and pass when they are run again: said at once and at the end as UNSTABLE,
 # a defect to look at, but no reason to throw away a run of half an hour. STRICT=1 forgives none.
