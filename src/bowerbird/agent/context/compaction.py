@@ -131,13 +131,16 @@ class SummaryPlan(msgspec.Struct, frozen=True):
     ran: tuple[str, ...] = ()
 
 
-def plan_summary(history: History, window: int, *, share: float = KEPT_SHARE) -> SummaryPlan | None:
+def plan_summary(
+    history: History, window: int, *, share: float = KEPT_SHARE, before_request: bool = False
+) -> SummaryPlan | None:
     """Return what to summarise, None when there is nothing but the last message.
 
     Args:
         history: complete, without pending calls.
         window: tokens of the model's window.
         share: the part of the window that the newest messages may fill.
+        before_request: summarise all that came before the user's last message, and nothing after it.
     """
     messages = tuple(history.messages)
     if len(messages) < 2:
@@ -145,7 +148,9 @@ def plan_summary(history: History, window: int, *, share: float = KEPT_SHARE) ->
     # When all of it would be kept, the last exchange is: a summary of nothing helps nobody.
     cut = _first_kept(messages, int(window * share))
     last = next((i for i in range(len(messages) - 1, -1, -1) if _is_own(messages[i], history)), None)
-    if last is not None and cut == len(messages) == last + 1:
+    if last and before_request:
+        cut = last
+    elif last is not None and cut == len(messages) == last + 1:
         cut -= 1  # an unanswered question is kept itself
     request = messages[last] if last is not None and last < cut else None
     said, ran = _word_for_word(messages[:cut], history, request)

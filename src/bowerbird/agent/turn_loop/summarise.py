@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Literal
 
 from bowerbird.agent.context.compaction import (
-    KEPT_SHARE,
     WRITTEN_SHARE,
     SummaryPlan,
     as_text,
@@ -57,10 +56,9 @@ async def compact(turn: Turn, reason: Reason, focus: str = "") -> Flow:
     gives way to leaving out the oldest exchanges.
     """
     history = turn.view()
-    share = (
-        0.0 if reason in ("user", "tool") else KEPT_SHARE
-    )  # who asks for it wants it now, not from a quarter on
-    plan = await to_thread(lambda: plan_summary(history, turn.window, share=share))
+    # Who asks for it wants it now, however little there is; a turn that is gone on with keeps its own steps.
+    asked = reason == "user"
+    plan = await to_thread(lambda: plan_summary(history, turn.window, before_request=asked))
     if plan is None or (history.compactions and history.compactions[-1].to_id == plan.old[-1].id):
         return
     transcripts = turn.run.storage.transcripts
