@@ -340,7 +340,7 @@ def test_errors_have_the_specified_codes(error, code):
 def test_a_narrow_terminal_leaves_the_titles_of_sessions_readable():
     """UI-53: at 40 columns two letters of each title were left."""
     row = {
-        "id": "9704ce0b2c98", "status": "done", "pending_approval": False, "updated_at": now_iso(), "cost": 0.01,
+        "id": "9704ce0b2c98", "status": "done", "stop_reason": "end_turn", "pending_approval": False, "updated_at": now_iso(), "cost": 0.01,
         "changed_files": 3, "workspace": "w", "title": "Why is the import slow?",
     }  # fmt: skip
     assert table([session_row(row, every=True, width=40)], width=40) == [

@@ -195,7 +195,7 @@ def add_more_commands(application: typer.Typer, call: Callable[..., int]) -> Non
         until: Annotated[str | None, Option("--to", metavar="DAY", help="Last day, UTC.")] = None,
         json: Annotated[bool, Option("--json", help="Write JSON.")] = False,
     ) -> int:
-        """Show tokens and money that were used, or what became of agents' changes."""
+        """Show tokens and money used, or what became of changes."""
         return call("admin.usage", "usage", by=by, outcomes=outcomes, since=since, until=until, json=json)
 
     add_export_command(application, call)

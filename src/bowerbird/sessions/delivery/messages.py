@@ -72,7 +72,11 @@ def words_at_end(text: str, state: str, stop_reason: str) -> str:
     """
     how = _WITHOUT_WORDS.get(stop_reason, "") if state == "done" else ""
     if stop_reason in CUT_SHORT and how:
-        go_on = " Raise it, or begin anew." if stop_reason == "budget" else ' Say "go on", and I continue.'
+        go_on = (
+            " Raise it, or start a new conversation."
+            if stop_reason == "budget"
+            else ' Say "go on", and I continue.'
+        )
         return f"{text}\n\n{how}{go_on}".strip()
     return text if text.strip() else how
 

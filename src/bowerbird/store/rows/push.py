@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.rows.tokens import unusable
-from bowerbird.store.sql.push_tables import push_subscriptions
+from bowerbird.store.sql.tables import push_subscriptions
 
 MOST = 20  # browsers of one person; beyond them the oldest go
 

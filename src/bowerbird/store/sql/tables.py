@@ -18,10 +18,10 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from bowerbird.store.sql import channel_tables, provider_tables, push_tables, schedule_tables, team_tables
+from bowerbird.store.sql import channel_tables, provider_tables, schedule_tables, team_tables
 from bowerbird.store.sql.schema import RowId, metadata
 
-BESIDE = (channel_tables, provider_tables, push_tables, schedule_tables, team_tables)  # known through this
+BESIDE = (channel_tables, provider_tables, schedule_tables, team_tables)  # known through this
 
 sessions = Table(
     "sessions",
@@ -408,4 +408,18 @@ subagents = Table(  # who a session's children are, and what became of them
     UniqueConstraint("thread_id"),
     Index(None, "root", "state"),
     Index(None, "root_turn"),
+)
+
+# Who is told through which browser, by web push.
+push_subscriptions = Table(
+    "push_subscriptions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("owner", Text, nullable=False, index=True),  # "" = the one user of a machine
+    Column("credential", Text, nullable=False),  # it ends with the token it was made with; "" = none
+    Column("endpoint", Text, nullable=False),
+    Column("p256dh", Text, nullable=False),
+    Column("auth", Text, nullable=False),
+    Column("created_at", Text, nullable=False),
+    UniqueConstraint("endpoint"),
 )

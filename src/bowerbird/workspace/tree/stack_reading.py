@@ -176,7 +176,7 @@ class Layering:
                     return found
             if not _is_there(held):
                 time.sleep(_PAUSE_S * 2**looks)  # a writer is at it
-        if isinstance(gone, LayerMissing):
+        if isinstance(gone, LayerMissing) or (gone is not None and not self.directory.exists()):
             raise gone
         busy = f"branch {self.directory.name} changes faster than it can be read; try again in a moment"
         raise BranchBusy(busy) from gone
