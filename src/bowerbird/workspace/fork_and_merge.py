@@ -270,20 +270,26 @@ def _planned(stack: Stack, chosen: Sequence[Change], force: bool) -> "list[Plann
 def _whole_renames(planned: "list[Planned]", force: bool) -> "list[Planned]":
     """A file whose new name is in conflict keeps its old one, too: else only the child would have it."""
     from bowerbird.workspace.compare.merge import wins
-    from bowerbird.workspace.compare.renames import perhaps_moved
+    from bowerbird.workspace.compare.renames import perhaps_moved, perhaps_replaced
 
     left = {
         p.path: p for p in planned if p.decision.action == "conflict" and not (force and wins(p.decision))
     }
     made = [msgspec.structs.replace(p.change, base=None) for p in left.values() if p.change.new is not None]
-    taken = [p.change for p in planned if p.decision.action == "take" and p.change.base is not None]
-    held = {source: left[path] for source, path in perhaps_moved([*taken, *made])}
-    return [
+    taken = [p.change for p in planned if p.decision.action == "take"]
+    pairs = perhaps_moved([*(change for change in taken if change.new is None), *made])
+    explained = {path for _, path in pairs}
+    pairs += perhaps_replaced(taken, [p.change for p in left.values() if p.path not in explained])
+    held = {source: left[path] for source, path in pairs}
+    if not held:
+        return planned
+    kept = [
         msgspec.structs.replace(p, decision=msgspec.structs.replace(held[p.path].decision, result=p.ours))
         if p.path in held
         else p
         for p in planned
     ]
+    return _whole_renames(kept, force)  # what was moved to one of these stays, too
 
 
 def is_ground(entry: Entry | None) -> bool:

@@ -47,16 +47,22 @@ def renames_of(changes: Sequence[Change]) -> dict[str, Rename]:
 
 
 def perhaps_moved(changes: Sequence[Change]) -> list[tuple[str, str]]:
-    """Return each file with each new one that it may have become, whichever is the likeliest.
+    """Return each deleted file with each new one that it may have become, whichever is the likeliest."""
+    return _pairs(*_gone_and_made(changes))
 
-    A file was moved away when it is deleted, and also when something else has its name now.
-    """
-    made = [c for c in changes if c.base is None and _content(c.new) is not None]
-    old = [c for c in changes if _content(c.base) is not None] if made else []
-    equal = [(rename.source.path, new) for new, rename in _equal(old, made).items()]
-    pairs = [*equal, *((path, new) for _, _, path, new in _similar(old, made))]
+
+def perhaps_replaced(changes: Sequence[Change], made: Sequence[Change]) -> list[tuple[str, str]]:
+    """Return each file whose name something else has now, with each new one that it may have become."""
+    made = [c for c in made if c.base is None and _comparable(c.new)]
+    old = [c for c in changes if c.new is not None and _comparable(c.base)] if made else []
+    pairs = _pairs(old, made)
     stayed = {c.path for c in old if c.path in {path for path, _ in pairs} and _is_still_there(c)}
     return [pair for pair in pairs if pair[0] not in stayed]
+
+
+def _pairs(old: Sequence[Change], made: Sequence[Change]) -> list[tuple[str, str]]:
+    equal = [(rename.source.path, new) for new, rename in _equal(old, made).items()]
+    return [*equal, *((path, new) for _, _, path, new in _similar(old, made))]
 
 
 def _is_still_there(change: Change) -> bool:

@@ -17,7 +17,7 @@ from bowerbird.core.errors import Stale
 from bowerbird.workspace.compare.conflicts import Place, places_of, resolved_side
 from bowerbird.workspace.compare.diff import change_hunks
 from bowerbird.workspace.compare.merge import NamesOf, Planned, SideOf, plan_merge, wins
-from bowerbird.workspace.compare.renames import perhaps_moved, renames_of
+from bowerbird.workspace.compare.renames import perhaps_moved, perhaps_replaced, renames_of
 from bowerbird.workspace.compare.results import Drift, LandingPlan, Op, PlannedPath, folded_rows
 from bowerbird.workspace.git.apart import in_git
 from bowerbird.workspace.landing.hard_links import with_links
@@ -386,7 +386,11 @@ def _held(entries: list[PlanEntry], staying: set[str]) -> dict[str, tuple[str, s
         if rename.source.path in staying
     }
     left = [change for change in made if change.path in staying or change.path in held]
-    for source, path in perhaps_moved([*(c for c in old if c.path not in staying), *left]):
+    pairs = perhaps_moved([*gone, *left])
+    explained, waiting = {path for _, path in pairs}, staying | held.keys()
+    new = [c for c in changes if c.path in waiting and c.path not in explained]
+    pairs += perhaps_replaced([c for c in old if c.path not in staying], new)
+    for source, path in pairs:
         held.setdefault(source, (f"moved to {shown(path)}, which does not land", path))
     return held
 
