@@ -130,13 +130,7 @@ async def walk_in_pages(place: Path, seeds: list[int], *, commands: float = 0.5)
                 walk = PageWalk(seed, commands)
                 context = await browser.new_context()
                 walk.page = await context.new_page()
-                try:
-                    await walk.begin(live, workspace)
-                    while walk.steps_left > 0:
-                        await walk.step(live)
-                    await walk.finish(live)
-                except Exception as error:  # noqa: BLE001 - told with the seed
-                    walk.wrong.append(f"{type(error).__name__}: {error}")
+                await walk.walk(live, workspace)
                 await context.close()
                 if walk.wrong:
                     wrong[seed] = [*walk.wrong, *walk.log]

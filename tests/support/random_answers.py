@@ -9,6 +9,7 @@ edited, and nothing else is. Used by the tests (a few) and by `drills/answers.py
 import asyncio
 import json
 import random
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,24 @@ class Walk:
             (folder / "log").write_text("END\n")
         self.conversation = await live.conversation(enable_approval=True)
         await self._say(live, "message")
+
+    async def walk(self, live: LiveServer, workspace: Path) -> None:
+        """Walk from the beginning to the end; what goes wrong on the way is told with the seed."""
+
+        async def whole() -> None:
+            await self.begin(live, workspace)
+            while self.steps_left > 0:
+                await self.step(live)
+            await self.finish(live)
+
+        await self.told(whole())
+
+    async def told(self, work: Awaitable[None]) -> None:
+        """Do a part of the walk; an error is what was wrong."""
+        try:
+            await work
+        except Exception as error:  # noqa: BLE001 - told with the seed
+            self.wrong.append(f"{type(error).__name__}: {error}")
 
     async def step(self, live: LiveServer) -> None:
         """Answer what is asked, or do something else meanwhile."""
@@ -273,20 +292,17 @@ async def walk_some(place: Path, seeds: list[int], *, commands: float = 0.3) -> 
     with FakeModels() as fake:
         for phase in range(3):
             async with live_server(place, fake, approval__timeout_s=TIMEOUT_S) as live:
-                await asyncio.gather(*(_part(walk, live, workspace, phase) for walk in walks))
+                await asyncio.gather(*(walk.told(_part(walk, live, workspace, phase)) for walk in walks))
             for walk in walks:
                 walk.restarted()
     return {walk.seed: [*walk.wrong, *walk.log] for walk in walks if walk.wrong}
 
 
 async def _part(walk: Walk, live: LiveServer, workspace: Path, phase: int) -> None:
-    try:
-        if phase == 0:
-            await walk.begin(live, workspace)
-        steps = walk.steps_left if phase == 2 else walk.draw.randint(0, max(0, walk.steps_left))
-        for _ in range(steps):
-            await walk.step(live)
-        if phase == 2:
-            await walk.finish(live)
-    except Exception as error:  # noqa: BLE001 - told with the seed
-        walk.wrong.append(f"{type(error).__name__}: {error}")
+    if phase == 0:
+        await walk.begin(live, workspace)
+    steps = walk.steps_left if phase == 2 else walk.draw.randint(0, max(0, walk.steps_left))
+    for _ in range(steps):
+        await walk.step(live)
+    if phase == 2:
+        await walk.finish(live)

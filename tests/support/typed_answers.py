@@ -119,13 +119,7 @@ async def walk_at_terminals(place: Path, seeds: list[int], *, commands: float = 
                 home = place / f"home{seed}"
                 home.mkdir()
                 walk.address, walk.home = live.address, home
-                try:
-                    await walk.begin(live, workspace)
-                    while walk.steps_left > 0:
-                        await walk.step(live)
-                    await walk.finish(live)
-                except Exception as error:  # noqa: BLE001 - told with the seed
-                    walk.wrong.append(f"{type(error).__name__}: {error}")
+                await walk.walk(live, workspace)
                 walk.leave()
                 if walk.wrong:
                     wrong[seed] = [*walk.wrong, *walk.log, walk.screens[-1][-3000:] if walk.screens else ""]

@@ -106,7 +106,7 @@ async def _imported(branch: ReadsBytes, top: MemoryFile, known: list[MemoryFile]
         for name in dict.fromkeys(asked):
             file = None if name in names or room <= 0 else await _file(branch, name, is_protected=True)
             names.add(name)
-            if file is not None:
+            if file is not None and len(file.text) <= room:
                 room -= len(file.text)
                 layer.append(file)
         found += layer

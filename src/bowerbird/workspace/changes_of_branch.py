@@ -5,9 +5,8 @@ Here: those calls. Not here: how they work (`tree/changes.py`, `compare/diff.py`
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.workspace.compare.diff import PathPatch, branch_diff, count_rows, path_patches, unified_patch
@@ -25,26 +24,14 @@ from bowerbird.workspace.shared import Shared
 from bowerbird.workspace.tree.changes import Change, Divided, changes_since, divided, select
 from bowerbird.workspace.tree.paths import PathInput, chosen_path, shown
 from bowerbird.workspace.tree.stack import Stack
+from bowerbird.workspace.tree.stack_reading import steady
 
 if TYPE_CHECKING:
     from bowerbird.workspace.export import Format
     from bowerbird.workspace.find.browsing import Browse
 
 
-_B = TypeVar("_B", bound="ChangesOfBranch")
-_P = ParamSpec("_P")
 _R = TypeVar("_R")
-
-
-def steady(look: Callable[Concatenate[_B, _P], _R]) -> Callable[Concatenate[_B, _P], _R]:
-    """Have a call that only looks asked again when layers went away meanwhile, see `Stack.steadily`."""
-
-    @wraps(look)
-    def steadily(branch: _B, /, *args: _P.args, **options: _P.kwargs) -> _R:
-        stack = branch._state.stack  # pyright: ignore[reportPrivateUsage] - a method of this class
-        return stack.steadily(lambda: look(branch, *args, **options))
-
-    return steadily
 
 
 class ChangesOfBranch:
@@ -52,6 +39,10 @@ class ChangesOfBranch:
 
     _state: BranchState
     _shared: Shared
+
+    def steadily(self, look: Callable[[], _R]) -> _R:
+        """Return what `look` does of one state of the branch; see `Layering.steadily`."""
+        return self._state.stack.steadily(look)
 
     @steady
     def changes(self, *, ignored: bool = True) -> Changes:

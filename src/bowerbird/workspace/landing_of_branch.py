@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import InvalidArgument, InvalidWorkspace, NotFound
-from bowerbird.workspace.changes_of_branch import ChangesOfBranch, steady
+from bowerbird.workspace.changes_of_branch import ChangesOfBranch
 from bowerbird.workspace.compare.results import Diff, LandingPlan
 from bowerbird.workspace.git.landed_history import Commits
 from bowerbird.workspace.git.repository import is_in_git
@@ -24,6 +24,7 @@ from bowerbird.workspace.tree.paths import PathInput, chosen_path, shown
 from bowerbird.workspace.tree.real_directory import Beneath, Gone
 from bowerbird.workspace.tree.regions import Take
 from bowerbird.workspace.tree.stack import Stack
+from bowerbird.workspace.tree.stack_reading import steady
 
 if TYPE_CHECKING:
     from bowerbird.workspace.compare.conflicts import Conflict

@@ -144,10 +144,10 @@ def _forget_volatile(work: str) -> None:
     cannot be removed is the kernel's to name, at the next mount.
     """
     with contextlib.suppress(OSError):
-        os.unlink(f"{work}/work/incompat/volatile/dirty")
+        os.unlink(os.path.join(work, "work", "incompat/volatile/dirty"))
     for name in ("incompat/volatile", "incompat"):
         with contextlib.suppress(OSError):
-            os.rmdir(f"{work}/work/{name}")
+            os.rmdir(os.path.join(work, "work", name))
 
 
 def _set_flag(context: int, key: str) -> None:

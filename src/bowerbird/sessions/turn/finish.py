@@ -277,7 +277,8 @@ class Closer:
             return frozen
         try:
             count = await in_thread(branch.count)
-            self._left = await in_thread(lambda: branch.changes(ignored=False).paths)
+            if self._landed:
+                self._left = await in_thread(lambda: branch.changes(ignored=False).paths)
         except (BowerbirdError, OSError, ThreadDefect) as error:
             _log.warning("turn %s: its changes were not counted: %s", self._turn.turn_id, error)
             return frozen

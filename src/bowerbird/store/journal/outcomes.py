@@ -20,12 +20,10 @@ By = Literal["model", "preset", "agent"]
 STATES = ("landed", "part", "discarded", "undone", "open")
 OWN_AGENT = "bowerbird"
 MOST_FILES = 1_000  # of one turn that are looked at; what happens to the others is not counted
-_OPEN, _DISCARDED, _UNDONE, _HALF = (
-    "",
-    "-",
-    "~",
-    "+",
-)  # of a file; anything else is the landing it landed with
+_OPEN, _DISCARDED, _UNDONE, _HALF = "", "-", "~", "+"  # of a file; anything else is what it landed with
+
+_MOVED = {"land": ("open", "part", "undone"), "discard": ("open", "part"), "undo": ("landed", "part")}
+"""States of rows that have a file which such an event concerns."""
 
 Files = dict[str, str]
 
@@ -107,15 +105,16 @@ def note_work(
 def note_run(connection: Connection, thread_id: str, agent: str, pending: Sequence[str]) -> None:
     """Record what a program's run changed: what differs now and is of no earlier one."""
     known: set[str] = set()
-    for text in connection.scalars(select(outcomes.c.files).where(outcomes.c.thread_id == thread_id)):
+    is_open = (outcomes.c.thread_id == thread_id) & outcomes.c.state.in_(_MOVED["discard"])
+    for text in connection.scalars(select(outcomes.c.files).where(is_open)):
         files = decode(text, Files)
         known |= {path for path, state in files.items() if state in (_OPEN, _HALF)}
     note_work(connection, thread_id, None, agent, [path for path in pending if path not in known])
 
 
 def settle(connection: Connection, thread_id: str, event: Event) -> None:
-    """Move the rows of a session on."""
-    here = outcomes.c.thread_id == thread_id
+    """Move the rows of a session on, as far as they can be moved: of a long one most have landed."""
+    here = (outcomes.c.thread_id == thread_id) & outcomes.c.state.in_(_MOVED[event.kind])
     for row in connection.execute(select(outcomes.c.id, outcomes.c.files).where(here)).all():
         files = decode(row.files, Files)
         now = after(files, event)

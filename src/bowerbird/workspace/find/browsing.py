@@ -8,8 +8,7 @@ All calls block; servers run them in a worker thread.
 
 import os
 from collections.abc import Callable, Mapping
-from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -21,6 +20,7 @@ from bowerbird.workspace.tree.nodes import Entry
 from bowerbird.workspace.tree.paths import missing, resolve, shown, shown_path, sort_paths
 from bowerbird.workspace.tree.reserved import is_reserved
 from bowerbird.workspace.tree.stack import Stack
+from bowerbird.workspace.tree.stack_reading import steady
 
 
 class FileFacts(msgspec.Struct, frozen=True):
@@ -45,18 +45,7 @@ class OpenFile(msgspec.Struct, frozen=True):
     mtime_ns: int
 
 
-_P = ParamSpec("_P")
 _R = TypeVar("_R")
-
-
-def _steady(
-    look: "Callable[Concatenate[Browse, _P], _R]",
-) -> "Callable[Concatenate[Browse, _P], _R]":
-    @wraps(look)
-    def steady(browse: "Browse", /, *args: _P.args, **options: _P.kwargs) -> _R:
-        return browse.steadily(lambda: look(browse, *args, **options))
-
-    return steady
 
 
 class Browse:
@@ -87,7 +76,7 @@ class Browse:
 
         return look() if self._stack is None else self._stack.steadily(anew)
 
-    @_steady
+    @steady
     def files(self, limit: int) -> tuple[list[FileFacts], bool]:
         """Return at most `limit` files by path, and whether there are more.
 
@@ -112,7 +101,7 @@ class Browse:
             rows.append(FileFacts(shown(path), size, mtime, path in changed))
         return rows, False
 
-    @_steady
+    @steady
     def some_files(self, most: int) -> tuple[list[FileFacts], bool]:
         """Return about the first `most` files that a walk meets, by path, and whether there are more.
 
@@ -139,7 +128,7 @@ class Browse:
                 rows.append(FileFacts(shown(path), stat.st_size, stat.st_mtime_ns, path in changed))
         return rows, len(found.files) >= most
 
-    @_steady
+    @steady
     def names(self, most: int) -> tuple[list[str], bool]:
         """Return paths of files that no ignore rule leaves out, at most `most`, and whether there are more.
 
@@ -149,7 +138,7 @@ class Browse:
         paths = [path[1:] for path in (*found.files, *found.links) if path.isprintable()]
         return sorted(paths)[:most], len(paths) > most
 
-    @_steady
+    @steady
     def changes(self) -> dict[str, FileFacts | None]:
         """Return the files that the branch has its own version of, None for what it deleted."""
         found: dict[str, FileFacts | None] = {}
@@ -162,7 +151,7 @@ class Browse:
                 found[shown(path)] = FileFacts(shown(path), entry.size, entry.mtime_ns, True)
         return found
 
-    @_steady
+    @steady
     def open(self, path: str) -> OpenFile:
         """Open a regular file; links are followed as long as they stay inside.
 
@@ -183,7 +172,7 @@ class Browse:
         seen = os.fstat(fd)
         return OpenFile(shown(found.path), fd, seen.st_size, seen.st_mtime_ns)
 
-    @_steady
+    @steady
     def has_directory(self, path: str) -> bool:
         """Whether a directory stands at a path, or where links at it lead."""
         try:

@@ -10,9 +10,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from bowerbird.core.errors import BranchBusy, NotFound
 from bowerbird.workspace.tree import handles
@@ -25,10 +25,32 @@ from bowerbird.workspace.tree.nodes import Entry, Node, find, find_in, overlay, 
 from bowerbird.workspace.tree.open_layer import OpenLayer
 
 _T = TypeVar("_T")
+_P = ParamSpec("_P")
 _LOOKS = 8
 _PAUSE_S = 0.005
 DIRECTORIES = ("open", "work", "layers", "orig", "steps", "landings")
 """What a branch directory holds beside its manifest and lock."""
+
+
+class Steady(Protocol):
+    """What looks at a branch."""
+
+    def steadily(self, look: Callable[[], _T]) -> _T:
+        """See `Layering.steadily`."""
+        ...
+
+
+_S = TypeVar("_S", bound=Steady)
+
+
+def steady(look: Callable[Concatenate[_S, _P], _T]) -> Callable[Concatenate[_S, _P], _T]:
+    """Have a method that only looks asked again when layers went away meanwhile."""
+
+    @wraps(look)
+    def asked(looker: _S, /, *args: _P.args, **options: _P.kwargs) -> _T:
+        return looker.steadily(lambda: look(looker, *args, **options))
+
+    return asked
 
 
 class LayerState:
