@@ -83,4 +83,4 @@ async def test_imports_of_markdown_inside_the_directory_are_read_and_nothing_els
 async def test_imported_files_have_a_bound_together(tmp_path: Path) -> None:
     many = {f"docs/{n}.md": f"{n} " + "x" * 20_000 for n in range(9)}
     found = await read_of(tmp_path, {"CLAUDE.md": " ".join(f"@{name}" for name in many) + " Rules."} | many)
-    assert len(found) == 2 and sum(len(file.text) for file in found[1:]) <= MAX_IMPORTED
+    assert len(found) == 2 and sum(len(text) for _, text in found[1:]) <= MAX_IMPORTED
